@@ -1,0 +1,45 @@
+package store
+
+import "time"
+
+// ClaimRequest asks for messages that are due.
+//
+// Consumer and Number make a repeated claim return the same deliveries: the
+// partition remembers the last answer of each consumer. So a consumer has one claim
+// of a partition under way at a time, and its numbers grow; it must repeat a claim
+// whose outcome it does not know before it sends the next, or else those deliveries
+// wait for their leases to run out. A number lower than the last one is a delayed
+// duplicate and gets nothing (ClaimResult.Stale).
+type ClaimRequest struct {
+	Consumer   string
+	Number     uint64
+	Max        int   // deliveries wanted, 1 to MaxBatch
+	Lease      int64 // MinLease to MaxLease
+	AckOnClaim bool  // at most once: hand out and forget, nothing to settle
+}
+
+// ClaimResult is the answer to a claim.
+type ClaimResult struct {
+	// Deliveries in the order of due time, then id. Fewer than Max may be returned
+	// even if more are due: the reply is bounded to about MaxBatchBytes.
+	Deliveries []Delivery
+	// Wait is how long it will take until the next message is due or the next lease
+	// runs out, 0 when something is due now, at most MaxWait.
+	Wait   time.Duration
+	Paused bool // the queue hands out nothing
+	Stale  bool // Number is lower than the consumer's last
+}
+
+// MaxWait is the longest ClaimResult.Wait.
+const MaxWait = time.Hour
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r ClaimRequest) Validate() error {
+	if err := validateCaller("consumer", r.Consumer); err != nil {
+		return err
+	}
+	if err := validateCount("max", r.Max, MaxBatch); err != nil {
+		return err
+	}
+	return validateLease(r.Lease)
+}

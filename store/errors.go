@@ -1,0 +1,69 @@
+package store
+
+import (
+	"errors"
+	"strings"
+)
+
+// Errors of a call or a message as a whole.
+var (
+	ErrInvalid     = errors.New("invalid argument")
+	ErrNotFound    = errors.New("not found")
+	ErrUnavailable = errors.New("store unavailable")
+	ErrClosed      = errors.New("closed")
+	ErrCorrupt     = errors.New("corrupt data")
+)
+
+// Errors of sending.
+var (
+	ErrTooLarge      = errors.New("too large")
+	ErrDuplicate     = errors.New("duplicate key")
+	ErrQueueFull     = errors.New("queue full")
+	ErrNotReplicated = errors.New("not replicated")
+)
+
+// Errors of receiving and of holding a lease.
+var (
+	ErrPaused    = errors.New("queue paused")
+	ErrLeaseLost = errors.New("lease lost")
+	ErrCancelled = errors.New("message cancelled")
+)
+
+// Error says which operation failed, on what, and why. Err is or wraps one of this
+// package's sentinels, for errors.Is.
+type Error struct {
+	Op    string // what was asked for: "send", "ack"
+	Queue string
+	ID    string // of the message; with ErrDuplicate, of the one that has the key
+	Field string // of the request, with ErrInvalid and ErrTooLarge
+	Err   error
+}
+
+// Error returns one line such as
+// `send to "orders": delay: -3s is negative: invalid argument`.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.Op)
+	for _, part := range []struct{ text, before string }{{e.Queue, "queue "}, {e.ID, "message "}} {
+		if part.text == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(" ")
+		}
+		b.WriteString(part.before + quote(part.text))
+	}
+	for _, part := range []string{e.Field, e.Err.Error()} {
+		if part == "" {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteString(": ")
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// Unwrap returns e.Err.
+func (e *Error) Unwrap() error { return e.Err }

@@ -1,0 +1,29 @@
+package store
+
+// Limits of one call and of one message. They bound the work of a script, so that
+// no single call can hold up a Redis for more than a few milliseconds.
+const (
+	MaxBatch      = 500              // items in one call
+	MaxBatchBytes = 1 << 20          // bodies, headers and keys of one push; a single larger message is allowed
+	MaxListLimit  = 1000             // records in one page
+	MaxPartitions = 1024             // partitions of a queue
+	MaxQueueName  = 128              // bytes of a queue name
+	MaxKey        = 255              // bytes of a key
+	MaxHeaders    = 64               // headers of a message
+	MaxHeaderSize = 8 << 10          // bytes of all header names and values together
+	MaxBody       = 4 << 20          // bytes: the highest Settings.MaxBody
+	MaxAttempts   = 1000             // highest Message.MaxAttempts
+	MaxFailure    = 1 << 10          // bytes of a failure text; longer ones are cut
+	MaxCallerName = 64               // bytes of a producer's or consumer's name
+	MinLease      = 1000             // ms
+	MaxLease      = 12 * 3600 * 1000 // ms: 12 h, as in SQS
+	MaxDelay      = 3660 * day       // ms: about 10 years, from now to the due time
+
+	day = 24 * 3600 * 1000
+)
+
+// Defaults of a queue's Settings.
+const (
+	DefaultPartitions = 1
+	DefaultMaxBody    = 256 << 10
+)

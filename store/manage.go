@@ -1,0 +1,172 @@
+package store
+
+// Move is a new due time for one message.
+type Move struct {
+	Ref   Ref
+	Due   int64 // instant; 0: after Delay; in the past: now
+	Delay int64
+}
+
+// ListRequest asks for one page of messages.
+type ListRequest struct {
+	State     State
+	Cursor    string // Page.Next of the page before; "" for the first
+	Limit     int    // 1 to MaxListLimit
+	BodyLimit int    // bytes of each body to return; 0 returns none
+}
+
+// Page is one page of a list.
+type Page struct {
+	Records []Record
+	Next    string // cursor of the next page; "" when there is none
+}
+
+// PurgeRequest asks for messages to be removed for good.
+type PurgeRequest struct {
+	State State // Scheduled, Ready or Dead
+	IDs   []ID  // only these, of that state; empty: any
+	Limit int   // 1 to MaxBatch
+}
+
+// Settings of a queue. They are kept in the store and the same for everybody.
+type Settings struct {
+	Partitions  int   // 1 to MaxPartitions; fixed once the queue exists
+	MaxBody     int   // bytes of a body, 1 to MaxBody
+	MaxMessages int64 // live messages of one partition, dead ones included; 0: no limit
+	Paused      bool  // claims hand out nothing; sends go on
+}
+
+// Change is a change of Settings; what is nil stays as it is.
+type Change struct {
+	Create      bool // make the queue if it is missing
+	Partitions  *int
+	MaxBody     *int
+	MaxMessages *int64
+	Paused      *bool
+}
+
+// Counters of what happened in a queue since it was made.
+type Counters struct {
+	Sent         int64 // messages stored
+	Delivered    int64 // deliveries, the repeated ones too
+	Acked        int64
+	Nacked       int64
+	Released     int64
+	Rejected     int64
+	LeaseLost    int64 // leases that ran out
+	DeadLettered int64
+	Cancelled    int64 // removed by a cancel
+	Replaced     int64 // removed by a push that replaces
+	Expired      int64
+	Redriven     int64
+	Purged       int64
+	Duplicates   int64 // pushes refused because of their key
+}
+
+// Gone returns how many messages have left the queue. At every instant
+// Sent = Gone + live messages.
+func (c Counters) Gone() int64 {
+	return c.Acked + c.Cancelled + c.Replaced + c.Expired + c.Purged
+}
+
+// Stats are the sizes and counters of a queue, over all its partitions. Each
+// partition is read at its own instant.
+type Stats struct {
+	Queue     string
+	Settings  Settings
+	Scheduled int64
+	Ready     int64
+	Leased    int64
+	Dead      int64
+	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
+	OldestReady int64
+	Consumers   int // that sent a heartbeat
+	Counters    Counters
+}
+
+// EventKind tells what an Event is about.
+type EventKind string
+
+// Kinds of events.
+const (
+	EventWake   EventKind = "wake"   // a partition has a new first message, or claims may succeed again
+	EventStop   EventKind = "stop"   // a leased message's cancellation was asked for
+	EventResync EventKind = "resync" // events may have been missed: look at every partition
+)
+
+// Event is a hint that something in a queue changed.
+type Event struct {
+	Kind      EventKind
+	Partition int // with EventWake and EventStop
+	ID        ID  // with EventStop
+}
+
+// CheckRequest asks for a bounded step of an audit.
+type CheckRequest struct {
+	Cursor string // CheckResult.Next of the step before; "" for the first
+	Limit  int    // elements to examine, about; 1 to MaxListLimit
+}
+
+// CheckResult is what one step of an audit found.
+type CheckResult struct {
+	Examined int
+	Problems []Problem
+	Next     string // cursor of the next step; "" when the audit is complete
+}
+
+// Problem is one thing that an audit found wrong.
+type Problem struct {
+	ID   string // the element: an id, a receipt, a field; "" for the partition as a whole
+	Text string
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with m.
+func (m Move) Validate() error {
+	if err := m.Ref.Validate(); err != nil {
+		return err
+	}
+	return validateDue(m.Due, m.Delay)
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r ListRequest) Validate() error {
+	switch r.State {
+	case Scheduled, Ready, Leased, Dead:
+	default:
+		return invalid("state", "%s is none of scheduled, ready, leased, dead", quote(string(r.State)))
+	}
+	if r.BodyLimit < 0 {
+		return invalid("body limit", "%d is negative", r.BodyLimit)
+	}
+	return validateCount("limit", r.Limit, MaxListLimit)
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r PurgeRequest) Validate() error {
+	switch r.State {
+	case Scheduled, Ready, Dead:
+	default:
+		return invalid("state", "%s is none of scheduled, ready, dead", quote(string(r.State)))
+	}
+	if len(r.IDs) > MaxBatch {
+		return validateCount("ids", len(r.IDs), MaxBatch)
+	}
+	return validateCount("limit", r.Limit, MaxBatch)
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with c.
+func (c Change) Validate() error {
+	if c.Partitions != nil && (*c.Partitions < 1 || *c.Partitions > MaxPartitions) {
+		return invalid("partitions", "%d is outside 1 to %d", *c.Partitions, MaxPartitions)
+	}
+	if c.MaxBody != nil && (*c.MaxBody < 1 || *c.MaxBody > MaxBody) {
+		return invalid("max body", "%d bytes is outside 1 to %d", *c.MaxBody, MaxBody)
+	}
+	if c.MaxMessages != nil && *c.MaxMessages < 0 {
+		return invalid("max messages", "%d is negative", *c.MaxMessages)
+	}
+	return nil
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r CheckRequest) Validate() error { return validateCount("limit", r.Limit, MaxListLimit) }

@@ -1,0 +1,61 @@
+package store
+
+// Message is what a producer hands over.
+type Message struct {
+	ID          ID
+	Key         string // at most one live message of a queue has a given key; "" is none
+	Headers     map[string]string
+	Body        []byte
+	Due         int64 // earliest instant of delivery; 0: after Delay; in the past: now
+	Delay       int64 // span from the push to the due time, where Due is 0
+	MaxAttempts int   // failures after which the message is dead, from 1
+	TTL         int64 // span from the push after which it is no longer delivered; 0: none
+	Replace     bool  // take the key from a scheduled or ready message, removing that one
+}
+
+// State is where a live message is.
+type State string
+
+// The four states of a live message. Ready is not stored apart from Scheduled: a
+// message becomes ready because its due time passes.
+const (
+	Scheduled State = "scheduled" // due later
+	Ready     State = "ready"     // due now
+	Leased    State = "leased"    // held by a consumer
+	Dead      State = "dead"      // out of attempts, or rejected
+)
+
+// Record is a message as the store has it.
+type Record struct {
+	ID          ID
+	Key         string
+	Headers     map[string]string
+	Body        []byte
+	BodySize    int // bytes of the whole body; Body may be cut in a list
+	State       State
+	At          int64 // scheduled, ready: due; leased: end of the lease; dead: death
+	MaxAttempts int
+	Expiry      int64 // instant after which it is no longer delivered; 0: none
+	Attempt     int   // deliveries so far
+	Failures    int   // deliveries that failed, since the last redrive
+	LastFailure string
+	Cancelling  bool // leased, and its holder has been asked to stop
+}
+
+// Delivery is a message handed to a consumer.
+type Delivery struct {
+	Receipt     Receipt
+	Key         string
+	Headers     map[string]string
+	Body        []byte
+	Due         int64
+	MaxAttempts int
+	Expiry      int64
+	Failures    int // before this delivery
+}
+
+// Ref names one message, by id or, when ID is zero, by key.
+type Ref struct {
+	ID  ID
+	Key string
+}

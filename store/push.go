@@ -1,0 +1,45 @@
+package store
+
+// PushRequest asks for messages to be stored.
+//
+// Producer and Number make a repeated push harmless even when its messages have
+// been consumed meanwhile: the partition remembers the last number of each producer
+// with its results, and answers a repetition from memory. So a producer has one
+// push under way at a time, and its numbers grow. A number lower than the last one
+// is a delayed duplicate: all its results are Stale and nothing is stored.
+// A producer that was silent for an hour may be forgotten.
+type PushRequest struct {
+	Producer string
+	Number   uint64
+	Messages []Message // 1 to MaxBatch, MaxBatchBytes together
+}
+
+// PushResult tells what became of one message: OK (stored, now or by an earlier
+// try), Duplicate (Holder has the key), Conflict (another message has the id), Full,
+// TooFar, Stale.
+type PushResult struct {
+	Code   Code
+	Holder ID // of the key, with Duplicate
+}
+
+// Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing
+// that is wrong with r.
+func (r PushRequest) Validate() error {
+	if err := validateCaller("producer", r.Producer); err != nil {
+		return err
+	}
+	if err := validateCount("messages", len(r.Messages), MaxBatch); err != nil {
+		return err
+	}
+	total := 0
+	for i := range r.Messages {
+		if err := r.Messages[i].Validate(MaxBody); err != nil {
+			return err
+		}
+		total += r.Messages[i].Size()
+	}
+	if total > MaxBatchBytes && len(r.Messages) > 1 {
+		return tooLarge("messages", "%d bytes in one batch, the limit is %d", total, MaxBatchBytes)
+	}
+	return nil
+}

@@ -1,0 +1,96 @@
+// Package store is the port between dueq and the places where messages are kept.
+//
+// A [Store] holds queues; a queue has one or more partitions; a partition holds
+// messages, each in exactly one of four states: scheduled, ready, leased, dead.
+// Every method that changes a partition is one atomic step: it happens as a whole
+// or not at all, and no reader sees half of it.
+//
+// # Time
+//
+// Instants are unix milliseconds on the store's clock, spans are milliseconds.
+// The store's clock is the only one that decides whether a message is due or a
+// lease has run out; the clocks of producers and consumers are never compared.
+//
+// # Retrying
+//
+// Every method may be repeated with the same arguments after an error that leaves
+// its outcome unknown, and the repetition has no further effect: messages carry
+// their ids, settles carry receipts, and pushes and claims carry the caller's name
+// and a number that grows with every new call (see [PushRequest], [ClaimRequest]).
+//
+// # Errors
+//
+// A method returns an error when the call as a whole failed: [ErrInvalid] (nothing
+// was applied), [ErrUnavailable] (may have been applied), [ErrNotFound],
+// [ErrCorrupt], [ErrClosed], or the error of the context. What became of each item
+// of a batch is a [Code] in the result.
+package store
+
+import "context"
+
+// Store is implemented by every place messages can be kept: Redis, the embedded
+// engine, and a dueq server seen from afar. Package storetest holds the promises
+// that each of them must keep.
+//
+// All methods are safe for concurrent use.
+type Store interface {
+	// Push stores messages: (none) -> scheduled, or ready where they are due at once.
+	// Results are in the order of the messages.
+	Push(ctx context.Context, p Partition, r PushRequest) ([]PushResult, error)
+
+	// Claim puts back leases that ran out, then hands out messages that are due:
+	// ready -> leased. It never waits; ClaimResult.Wait tells when to ask again.
+	Claim(ctx context.Context, p Partition, r ClaimRequest) (ClaimResult, error)
+
+	// Settle ends or extends leases, one way for the whole batch. Results are in the
+	// order of the items.
+	Settle(ctx context.Context, p Partition, r SettleRequest) ([]Code, error)
+
+	// Cancel removes messages that are scheduled or ready, and asks the holder of a
+	// leased one to stop. Codes: OK, Running, Dead, NotFound.
+	Cancel(ctx context.Context, p Partition, refs []Ref) ([]Code, error)
+
+	// Reschedule gives messages that are scheduled or ready a new due time. Codes:
+	// OK, Running, Dead, NotFound, TooFar.
+	Reschedule(ctx context.Context, p Partition, moves []Move) ([]Code, error)
+
+	// Get returns one message, or ErrNotFound.
+	Get(ctx context.Context, p Partition, ref Ref) (Record, error)
+
+	// List returns one page of the messages in a state, in the order of Record.At,
+	// then id. A message that changes state meanwhile may be missed or seen twice.
+	List(ctx context.Context, p Partition, r ListRequest) (Page, error)
+
+	// Stats returns the sizes and counters of one queue, or of all queues in the
+	// order of their names when queue is empty. An unknown queue is ErrNotFound.
+	Stats(ctx context.Context, queue string) ([]Stats, error)
+
+	// Redrive makes dead messages due now with their failures forgotten:
+	// dead -> ready. Codes: OK, NotFound (also when it is not dead), Duplicate.
+	Redrive(ctx context.Context, p Partition, ids []ID) ([]PushResult, error)
+
+	// Purge removes scheduled, ready or dead messages for good, at most r.Limit of
+	// them, and returns how many. Repeat until it returns less than the limit.
+	Purge(ctx context.Context, p Partition, r PurgeRequest) (int, error)
+
+	// Configure changes a queue's settings and returns all of them; with a zero
+	// Change it only reads. A missing queue is made if c.Create, else ErrNotFound.
+	Configure(ctx context.Context, queue string, c Change) (Settings, error)
+
+	// Heartbeat says that a consumer of the queue is alive for another ttl
+	// milliseconds (0: it leaves) and returns the live consumers in order.
+	Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error)
+
+	// Watch calls notify for every [Event] of a queue until ctx ends, then returns
+	// nil. Events are hints: some may be lost, and notify must not block. An Event of
+	// kind Resync is sent when the watch begins and after any gap.
+	Watch(ctx context.Context, queue string, notify func(Event)) error
+
+	// Check audits up to r.Limit elements of a partition and tells what is wrong
+	// with them. It changes nothing.
+	Check(ctx context.Context, p Partition, r CheckRequest) (CheckResult, error)
+
+	// Close releases what the store itself opened. It is idempotent; later calls of
+	// the other methods return ErrClosed.
+	Close() error
+}

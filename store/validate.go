@@ -1,0 +1,201 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ValidateQueue returns an *Error of kind ErrInvalid unless name is 1 to MaxQueueName
+// characters of A-Z a-z 0-9 . _ - and begins with a letter or a digit. So a name can
+// never hold the braces of a Redis hash tag, a glob, a path or a control character.
+func ValidateQueue(name string) error {
+	if name == "" {
+		return invalid("queue", "the name is empty")
+	}
+	if len(name) > MaxQueueName {
+		return invalid("queue", "the name has %d bytes, the limit is %d", len(name), MaxQueueName)
+	}
+	for i := range len(name) {
+		if c := name[i]; !isAlnum(c) && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
+			return invalid("queue", "%s: want letters, digits, '.', '_', '-', a letter or digit first", quote(name))
+		}
+	}
+	return nil
+}
+
+// ValidateKey returns an *Error of kind ErrInvalid unless key is 1 to MaxKey bytes of
+// printable UTF-8.
+func ValidateKey(key string) error {
+	switch {
+	case key == "":
+		return invalid("key", "is empty")
+	case len(key) > MaxKey:
+		return invalid("key", "%d bytes, the limit is %d", len(key), MaxKey)
+	case !printable(key):
+		return invalid("key", "%s has characters that are not printable UTF-8", quote(key))
+	}
+	return nil
+}
+
+// Validate returns an *Error of kind ErrInvalid unless exactly one of ID and Key is
+// set and the key is valid.
+func (r Ref) Validate() error {
+	if r.ID.IsZero() {
+		return ValidateKey(r.Key)
+	}
+	if r.Key != "" {
+		return invalid("ref", "has an id and a key, want one of them")
+	}
+	return nil
+}
+
+// Size returns what a message counts against MaxBatchBytes.
+func (m *Message) Size() int { return len(m.Key) + headerSize(m.Headers) + len(m.Body) }
+
+// Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing
+// wrong with m. maxBody is the queue's Settings.MaxBody.
+func (m *Message) Validate(maxBody int) error {
+	if m.ID.IsZero() {
+		return invalid("id", "is missing")
+	}
+	if m.Key != "" {
+		if err := ValidateKey(m.Key); err != nil {
+			return err
+		}
+	}
+	if err := validateHeaders(m.Headers); err != nil {
+		return err
+	}
+	if len(m.Body) > maxBody {
+		return tooLarge("body", "%d bytes, the limit is %d", len(m.Body), maxBody)
+	}
+	if err := validateDue(m.Due, m.Delay); err != nil {
+		return err
+	}
+	return m.validateLife()
+}
+
+func (m *Message) validateLife() error {
+	switch {
+	case m.MaxAttempts < 1 || m.MaxAttempts > MaxAttempts:
+		return invalid("max attempts", "%d is outside 1 to %d", m.MaxAttempts, MaxAttempts)
+	case m.TTL < 0 || m.TTL > 2*MaxDelay:
+		return invalid("ttl", "%d ms is outside 0 to %d ms", m.TTL, int64(2*MaxDelay))
+	case m.TTL > 0 && m.TTL <= m.Delay:
+		return invalid("ttl", "%d ms ends before the delay of %d ms", m.TTL, m.Delay)
+	case m.Replace && m.Key == "":
+		return invalid("replace", "needs a key")
+	}
+	return nil
+}
+
+func validateHeaders(headers map[string]string) error {
+	if len(headers) > MaxHeaders {
+		return invalid("headers", "%d headers, the limit is %d", len(headers), MaxHeaders)
+	}
+	if n := headerSize(headers); n > MaxHeaderSize {
+		return invalid("headers", "%d bytes, the limit is %d", n, MaxHeaderSize)
+	}
+	for name, value := range headers {
+		if !headerName(name) {
+			return invalid("headers", "name %s: want letters, digits and any of !#$%%&'*+-.^_`|~", quote(name))
+		}
+		if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
+			return invalid("headers", "%s: the value has control characters or is not UTF-8", quote(name))
+		}
+	}
+	return nil
+}
+
+// headerName reports whether s is a token of RFC 9110, section 5.6.2, so that every
+// header can travel as an HTTP header.
+func headerName(s string) bool {
+	for i := range len(s) {
+		if !isAlnum(s[i]) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(s[i])) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func headerSize(headers map[string]string) int {
+	n := 0
+	for name, value := range headers {
+		n += len(name) + len(value)
+	}
+	return n
+}
+
+func validateDue(due, delay int64) error {
+	switch {
+	case due < 0:
+		return invalid("due", "%d ms is before 1970", due)
+	case due > 0 && delay != 0:
+		return invalid("due", "is given together with a delay, want one of them")
+	}
+	return validateDelay("delay", delay)
+}
+
+func validateDelay(field string, delay int64) error {
+	if delay < 0 {
+		return invalid(field, "%d ms is negative", delay)
+	}
+	if delay > MaxDelay {
+		return invalid(field, "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay))
+	}
+	return nil
+}
+
+func validateLease(lease int64) error {
+	if lease < MinLease || lease > MaxLease {
+		return invalid("lease", "%d ms is outside %d ms to %d ms (12 h)", lease, MinLease, MaxLease)
+	}
+	return nil
+}
+
+func validateCount(field string, n, limit int) error {
+	if n < 1 || n > limit {
+		return invalid(field, "%d is outside 1 to %d", n, limit)
+	}
+	return nil
+}
+
+// validateCaller allows no ':' or '|', which separate names from other things in stores.
+func validateCaller(field, name string) error {
+	if name == "" || len(name) > MaxCallerName {
+		return invalid(field, "the name has %d bytes, want 1 to %d", len(name), MaxCallerName)
+	}
+	for i := range len(name) {
+		if !isAlnum(name[i]) && !strings.ContainsRune("._-", rune(name[i])) {
+			return invalid(field, "%s: want letters, digits, '.', '_', '-'", quote(name))
+		}
+	}
+	return nil
+}
+
+func isAlnum(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+func printable(s string) bool {
+	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func invalid(field, format string, args ...any) error {
+	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
+}
+
+func tooLarge(field, format string, args ...any) error {
+	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrTooLarge)...)}
+}
+
+// quote makes any text safe for a terminal and a log line, and short.
+func quote(s string) string {
+	const most = 64
+	if len(s) > most {
+		return fmt.Sprintf("%+q...", s[:most])
+	}
+	return fmt.Sprintf("%+q", s)
+}
