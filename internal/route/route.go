@@ -13,13 +13,13 @@ import (
 // ByKey returns the partition of a keyed message: always the same one, so that one
 // script can see whether the key is taken.
 func ByKey(key string, partitions int) int {
-	return int(xxhash.Sum64String(key) % uint64(partitions)) //nolint:gosec // 1 to store.MaxPartitions
+	return int(xxhash.Sum64String(key) % uint64(partitions))
 }
 
 // NewID returns a fresh id of the given partition. Ids of one process are strictly
 // increasing: the library that makes the UUIDs holds the first 80 bits to that.
 func NewID(partition int) store.ID {
 	id := store.ID(uuid.Must(uuid.NewV7()))
-	binary.BigEndian.PutUint16(id[len(id)-2:], uint16(partition)) //nolint:gosec // below store.MaxPartitions
+	binary.BigEndian.PutUint16(id[len(id)-2:], uint16(partition))
 	return id
 }

@@ -1,0 +1,63 @@
+# Every command a contributor needs. `make` or `make help` lists them.
+SHELL := /bin/bash
+GO ?= go
+FUZZTIME ?= 5s
+BENCHTIME ?= 1s
+LINT := bin/golangci-lint
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+.PHONY: run
+run: ## run the demo: a day of flights on the in-memory store
+	$(GO) run ./cmd/dueq demo
+
+.PHONY: deps
+deps: ## install what the tests need and Go does not bring: redis-server
+	@.ci/deps
+
+.PHONY: test
+test: deps ## install what is missing, then run every test
+	$(GO) test -timeout 10m ./...
+
+.PHONY: race
+race: deps ## run every test under the race detector
+	$(GO) test -race -timeout 15m ./...
+
+.PHONY: lint
+lint: $(LINT) ## check formatting, vet, the linters and the import directions
+	$(LINT) run ./...
+
+.PHONY: format
+format: $(LINT) ## format the code
+	$(LINT) fmt ./...
+
+.PHONY: generate
+generate: ## regenerate docs/REDIS.md from the headers of the Lua scripts
+	$(GO) generate ./...
+
+.PHONY: fuzz
+fuzz: ## fuzz every decoder for FUZZTIME each
+	@set -e; for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$pkg/*_test.go | cut -d' ' -f2); do \
+	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+
+.PHONY: fault
+fault: deps ## kill -9 producers and consumers while flights are delivered, then check that nothing was lost
+	$(GO) test -count=1 -timeout 15m -run TestKill -v ./internal/killtest $(FAULTFLAGS)
+
+.PHONY: bench
+bench: deps ## run the Go benchmarks
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...
+
+.PHONY: verify
+verify: lint test race fuzz ## everything that must pass before a change lands
+	$(GO) mod verify
+	$(GO) mod tidy -diff
+	@git diff --exit-code -- docs/REDIS.md
+
+$(LINT): tools/go.mod tools/go.sum
+	cd tools && $(GO) build -o ../$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
