@@ -1,0 +1,27 @@
+package dueq
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff returns a [ConsumeConfig].Backoff that doubles: after the n-th failure a
+// random span up to base * 2^(n-1), and up to most. The random part ("full jitter")
+// keeps messages that failed together from coming back together; see
+// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
+func Backoff(base, most time.Duration) func(failures int) time.Duration {
+	return func(failures int) time.Duration {
+		limit := base
+		for range failures - 1 {
+			if limit >= most/2 {
+				limit = most
+				break
+			}
+			limit *= 2
+		}
+		if limit = min(limit, most); limit <= 0 {
+			return 0
+		}
+		return rand.N(limit) + 1 //nolint:gosec // jitter needs no secrecy
+	}
+}

@@ -1,0 +1,119 @@
+package dueq
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"strings"
+	"sync"
+
+	"github.com/dueq-dev/dueq/internal/producer"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Client is a connection to a store with its queues. Make one with [Open],
+// [NewRedis], [NewMemory] or [New], share it, and close it at the end. All methods are
+// safe for concurrent use.
+type Client struct {
+	store    store.Store
+	log      *slog.Logger
+	refused  error // a bad Config: returned by every call
+	name     string
+	producer *producer.Producer
+
+	open    context.Context // ends when Close is called
+	end     context.CancelFunc
+	mu      sync.Mutex
+	queues  map[string]*Queue
+	closed  bool
+	running sync.WaitGroup // what Close waits for
+	close   func() error   // once
+}
+
+// New returns a client of any store, for one that another package has made. Close
+// closes the store. Of config, only Logger matters. More than one Config is an error
+// ([ErrInvalid]) that every call returns.
+func New(s store.Store, config ...Config) *Client {
+	c, err := onlyConfig(config)
+	return newClient(s, c, s.Close, err)
+}
+
+func newClient(s store.Store, c Config, closeStore func() error, refused error) *Client {
+	ctx, end := context.WithCancel(context.Background())
+	name := strings.ToLower(rand.Text())[:clientNameLen]
+	client := &Client{
+		store: s, log: c.Logger, refused: refused, name: name,
+		producer: producer.New(s, name),
+		open:     ctx, end: end,
+		queues: map[string]*Queue{},
+	}
+	client.close = sync.OnceValue(func() error {
+		client.mu.Lock()
+		client.closed = true
+		client.mu.Unlock()
+		end()
+		client.running.Wait()
+		return closeStore()
+	})
+	return client
+}
+
+// clientNameLen keeps names of producers and consumers, which are kept in the store,
+// short; 16 characters of base 32 are 80 random bits.
+const clientNameLen = 16
+
+// Queue returns the queue with the given name: 1 to 128 of A-Z a-z 0-9 . _ -, a
+// letter or digit first. Nothing is sent to the store: a queue comes into being with
+// its first message. With a bad name every method of the queue returns [ErrInvalid].
+func (c *Client) Queue(name string) *Queue {
+	if err := store.ValidateQueue(name); err != nil {
+		return &Queue{client: c, name: name, invalid: err}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	q := c.queues[name]
+	if q == nil {
+		q = &Queue{client: c, name: name}
+		c.queues[name] = q
+	}
+	return q
+}
+
+// Stats returns sizes and counters of every queue in the order of their names; none
+// is not an error. Costs one read of each partition.
+func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
+	if err := c.guard(ctx); err != nil {
+		return nil, fail("stats", "", "", err)
+	}
+	all, err := c.store.Stats(ctx, "")
+	return all, fail("stats", "", "", err)
+}
+
+// Close ends every Receive and Consume of the client with [ErrClosed], waits for
+// them (a Consume first finishes as its Grace allows), and closes what Open opened.
+// It is idempotent and may be called at any time, but not from inside a handler, for
+// which it would wait. Messages that are held and not settled come back when their
+// leases have run out.
+func (c *Client) Close() error { return c.close() }
+
+// guard returns why no call may be made, if there is a reason.
+func (c *Client) guard(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if c.open.Err() != nil {
+		return ErrClosed
+	}
+	return c.refused
+}
+
+// enter makes Close wait until leave is called.
+func (c *Client) enter() (leave func(), err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	c.running.Add(1)
+	return c.running.Done, nil
+}

@@ -1,0 +1,54 @@
+package dueq
+
+import (
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// toSpan returns d in ms, rounded up, so that nothing becomes due a fraction early.
+func toSpan(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if d > time.Duration(ms)*time.Millisecond {
+		ms++
+	}
+	return ms
+}
+
+// farthest is an instant that every store refuses as too far ahead (year 9999) and
+// that no arithmetic on milliseconds can overflow.
+const farthest = 253402300799999
+
+// toInstant returns t in unix ms, rounded up; 0 for the zero time.
+func toInstant(t time.Time) int64 {
+	switch {
+	case t.IsZero():
+		return 0
+	case t.Unix() >= farthest/1000:
+		return farthest
+	case t.Unix() < 0:
+		return -1 // refused as before 1970, however far: UnixMilli can overflow
+	}
+	ms := t.UnixMilli()
+	if t.Nanosecond()%int(time.Millisecond) != 0 {
+		ms++
+	}
+	return max(ms, 1) // 0 would mean none
+}
+
+// fromInstant is the reverse of toInstant, in the local time zone as time.Now.
+func fromInstant(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms)
+}
+
+func toRecord(queue string, r store.Record) Record {
+	return Record{
+		ID: r.ID.String(), Queue: queue, Key: r.Key, Headers: r.Headers, Body: r.Body, BodySize: r.BodySize,
+		State: r.State, At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
+		Attempt: r.Attempt, Failures: r.Failures, MaxAttempts: r.MaxAttempts,
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
+	}
+}

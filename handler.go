@@ -1,0 +1,51 @@
+package dueq
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/dueq-dev/dueq/internal/consumer"
+)
+
+// Handler does the work that a message asks for. What it returns settles the
+// delivery: nil acks it; an error nacks it, to be delivered again after
+// [ConsumeConfig].Backoff; [RetryAfter], [Reject] and [Drop] choose otherwise, also
+// when they are wrapped. A panic, or runtime.Goexit, is a failure like an error.
+//
+// ctx ends, with this [context.Cause]: [ErrLeaseLost] when the message is or could soon
+// be somebody else's; [ErrCancelled] when the message was cancelled; [ErrClosed] when
+// the consumer stops and its grace period is over; context.DeadlineExceeded after
+// ConsumeConfig.Timeout. A handler should return soon after.
+type Handler func(ctx context.Context, d *Delivery) error
+
+// Middleware wraps a handler, to log, measure or prepare each call.
+type Middleware func(Handler) Handler
+
+// JSON returns a handler for messages whose bodies are JSON values of type T. A body
+// that cannot be decoded is rejected: it becomes a dead letter at once, as no further
+// attempt could succeed.
+func JSON[T any](h func(ctx context.Context, v T, d *Delivery) error) Handler {
+	return func(ctx context.Context, d *Delivery) error {
+		var v T
+		if err := json.Unmarshal(d.Body, &v); err != nil {
+			return Reject(fmt.Errorf("decode the body: %w", err))
+		}
+		return h(ctx, v, d)
+	}
+}
+
+// RetryAfter wraps a handler's error so that the message is delivered again after d
+// instead of the backoff. It is a failure, as any error: after the last attempt the
+// message is dead.
+func RetryAfter(d time.Duration, err error) error {
+	return &consumer.RetryError{Delay: toSpan(max(d, 0)), Err: err}
+}
+
+// Reject wraps a handler's error so that the message becomes a dead letter at once.
+func Reject(err error) error { return &consumer.RejectError{Err: err} }
+
+// Drop wraps a handler's error so that the message is acked in spite of it: it is not
+// delivered again, and the error is logged.
+func Drop(err error) error { return &consumer.DropError{Err: err} }

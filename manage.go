@@ -1,0 +1,171 @@
+package dueq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Stats are the sizes and counters of a queue.
+type Stats = store.Stats
+
+// Counters count what happened in a queue since it was made.
+type Counters = store.Counters
+
+// Settings of a queue, the same for all its clients.
+type Settings = store.Settings
+
+// Change is a change of [Settings]; what is nil stays as it is.
+type Change = store.Change
+
+// Cancel removes a message that is scheduled or ready, by id or [Key]; true means it
+// is gone and was not and will not be delivered. A message that is leased is passed
+// on to its holder, whose handler's context ends with [ErrCancelled], and false is
+// returned: it may still be finished by that holder, but is never delivered again.
+// Repeating is safe. Errors: [ErrNotFound], also for a dead message (see [Queue.Purge]).
+func (q *Queue) Cancel(ctx context.Context, id string) (done bool, err error) {
+	return q.move(ctx, "cancel", id, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
+		return q.client.store.Cancel(ctx, p, []store.Ref{ref})
+	})
+}
+
+// Reschedule gives a message that is scheduled or ready a new due time, by id or
+// [Key]. For a message that is leased nothing is changed and false is returned.
+// Repeating is safe. Errors: [ErrNotFound], also for a dead message (see
+// [Queue.Redrive]); [ErrInvalid] for a due time more than 10 years ahead.
+func (q *Queue) Reschedule(ctx context.Context, id string, to Schedule) (done bool, err error) {
+	return q.move(ctx, "reschedule", id, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
+		due, delay, err := to.spans()
+		if err != nil {
+			return nil, err
+		}
+		return q.client.store.Reschedule(ctx, p, []store.Move{{Ref: ref, Due: due, Delay: delay}})
+	})
+}
+
+// spans returns the schedule in ms.
+func (s Schedule) spans() (due, delay int64, err error) {
+	if s.Delay < 0 {
+		return 0, 0, invalid("delay", "%s is negative", s.Delay)
+	}
+	return toInstant(s.Due), toSpan(s.Delay), nil
+}
+
+// move does something to one message that needs it not to be leased.
+func (q *Queue) move(ctx context.Context, op, id string,
+	do func(store.Partition, store.Ref) ([]store.Code, error),
+) (bool, error) {
+	if err := q.guard(ctx); err != nil {
+		return false, fail(op, q.name, id, err)
+	}
+	p, ref, err := q.locate(ctx, id)
+	if err != nil {
+		return false, fail(op, q.name, id, err)
+	}
+	codes, err := do(p, ref)
+	if err != nil {
+		return false, fail(op, q.name, id, err)
+	}
+	if codes[0] == store.CodeRunning {
+		return false, nil
+	}
+	err = codeError(codes[0])
+	return err == nil, fail(op, q.name, id, err)
+}
+
+// Redrive makes dead messages ready with their failures forgotten, and returns how
+// many: those with the given ids, or every dead message if none is given. A message
+// that is not dead ([ErrNotFound]), or whose key another one has by now
+// ([ErrDuplicate]), stays as it is; these errors are joined. All others are redriven.
+func (q *Queue) Redrive(ctx context.Context, ids ...string) (int, error) {
+	if err := q.guard(ctx); err != nil {
+		return 0, fail("redrive", q.name, "", err)
+	}
+	n, err := q.redrive(ctx, ids)
+	return n, fail("redrive", q.name, "", err)
+}
+
+// Purge removes messages that are Scheduled, Ready or Dead for good, and returns how
+// many: those of the given ids that are in that state, or every message in that state
+// if none is given. Errors: [ErrInvalid]; with any other error the count is of those
+// that are known to be gone.
+func (q *Queue) Purge(ctx context.Context, state State, ids ...string) (int, error) {
+	if err := q.guard(ctx); err != nil {
+		return 0, fail("purge", q.name, "", err)
+	}
+	n, err := q.purge(ctx, state, ids)
+	return n, fail("purge", q.name, "", err)
+}
+
+// Pause stops the handing out of messages to all consumers of the queue until
+// [Queue.Resume]. Sends go on, and so do handlers that run. Repeating is safe.
+// Errors: [ErrNotFound] for an unknown queue.
+func (q *Queue) Pause(ctx context.Context) error { return q.setPaused(ctx, "pause", true) }
+
+// Resume ends a pause; consumers go on at once. Repeating is safe. Errors:
+// [ErrNotFound] for an unknown queue.
+func (q *Queue) Resume(ctx context.Context) error { return q.setPaused(ctx, "resume", false) }
+
+func (q *Queue) setPaused(ctx context.Context, op string, paused bool) error {
+	err := q.guard(ctx)
+	if err == nil {
+		_, err = q.configure(ctx, store.Change{Paused: &paused})
+	}
+	return fail(op, q.name, "", err)
+}
+
+// Configure changes the queue's settings, for all its clients, and returns all of
+// them; with a zero Change it only reads. Change.Create makes a queue that is missing.
+// Partitions can be chosen only then. Clients that have sent to the queue before learn
+// of a new MaxBody when a body is too large for the old one. Errors: [ErrInvalid],
+// [ErrNotFound].
+func (q *Queue) Configure(ctx context.Context, c Change) (Settings, error) {
+	if err := q.guard(ctx); err != nil {
+		return Settings{}, fail("configure", q.name, "", err)
+	}
+	s, err := q.configure(ctx, c)
+	return s, fail("configure", q.name, "", err)
+}
+
+// Stats returns the queue's sizes and counters; each partition is read at its own
+// instant. Errors: [ErrNotFound] for an unknown queue.
+func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	if err := q.guard(ctx); err != nil {
+		return Stats{}, fail("stats", q.name, "", err)
+	}
+	all, err := q.client.store.Stats(ctx, q.name)
+	if err != nil {
+		return Stats{}, fail("stats", q.name, "", err)
+	}
+	return all[0], nil
+}
+
+// codeError is the one place where the codes of a store become errors.
+func codeError(code store.Code) error {
+	switch code {
+	case store.CodeOK:
+		return nil
+	case store.CodeDuplicate:
+		return ErrDuplicate
+	case store.CodeConflict:
+		return &Error{Field: "id", Err: fmt.Errorf("belongs to a message with other content: %w", ErrDuplicate)}
+	case store.CodeFull:
+		return ErrQueueFull
+	case store.CodeTooFar:
+		return invalid("due", "is more than 10 years ahead")
+	case store.CodeStale:
+		return fmt.Errorf("overtaken by a later call: %w", ErrUnavailable)
+	case store.CodeNotFound, store.CodeGone:
+		return ErrNotFound
+	case store.CodeDead:
+		return fmt.Errorf("the message is dead: %w", ErrNotFound)
+	case store.CodeLeaseLost:
+		return ErrLeaseLost
+	case store.CodeCancelled:
+		return ErrCancelled
+	default:
+		return fmt.Errorf("code %s: %w", code, errors.ErrUnsupported)
+	}
+}

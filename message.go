@@ -1,0 +1,47 @@
+package dueq
+
+import "time"
+
+// Message is what a producer sends. The zero value is a message without a body that
+// is due at once.
+type Message struct {
+	// ID repeats an earlier Send whose outcome is unknown: the id it returned. If that
+	// one was stored, nothing happens. "": Send makes a new id.
+	ID string
+	// Key is a name of your own, such as "order-42": at most one message of a queue that
+	// is scheduled, ready or leased has a given key. Up to 255 bytes of printable UTF-8.
+	Key string
+	// Headers travel with the body: up to 64, 8 KiB together, with names as in HTTP.
+	Headers map[string]string
+	// Body is opaque to dueq: up to the queue's Settings.MaxBody bytes, 256 KiB unless
+	// configured otherwise.
+	Body []byte
+
+	// Delay from now, on the store's clock, until the message is due: up to 10 years.
+	Delay time.Duration
+	// Due is the earliest instant of delivery, as an alternative to Delay. One in the
+	// past means now.
+	Due time.Time
+	// MaxAttempts is how many deliveries may fail before the message is dead: 1 to
+	// 1000. Default 20.
+	MaxAttempts int
+	// TTL from now after which the message is no longer delivered but removed, unless
+	// it is being held then. It must be longer than Delay. Default 0: kept for ever.
+	TTL time.Duration
+	// Replace takes Key from the message that has it, if that one is scheduled or
+	// ready, and removes that message. One that is leased is still [ErrDuplicate].
+	Replace bool
+}
+
+// Schedule is a new due time for a message: after Delay, or at Due; one of the two.
+// The zero value is now.
+type Schedule struct {
+	Delay time.Duration // from now, on the store's clock
+	Due   time.Time     // an instant; one in the past means now
+}
+
+// SendResult is what became of one message of a [Queue.SendBatch].
+type SendResult struct {
+	ID  string // "" if the message was definitely not stored
+	Err error  // nil: stored
+}

@@ -1,0 +1,134 @@
+package dueq
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/store/embedded"
+	"github.com/dueq-dev/dueq/store/redisstore"
+)
+
+// Open connects to the store that a URL names and checks that it answers:
+//
+//	mem:                                     in the memory of this process, for tests and demos
+//	redis://[user:password@]host:6379/0      Redis 6.2 or newer, or Valkey
+//	rediss://...                             the same over TLS
+//	unix:///run/redis.sock?db=0              the same over a Unix socket
+//	redis+sentinel://host1,host2:26379/master/0
+//	redis+cluster://host1:6379,host2:6379
+//
+// The query may set prefix, replicas and replica_timeout (these win over config), and
+// the options of go-redis, such as pool_size, read_timeout or client_name; for
+// Sentinels also sentinel_username, sentinel_password and tls=true, for a Cluster
+// tls=true. At most one Config may be given.
+//
+// Errors: [ErrInvalid] for the URL, with any password left out; [ErrUnavailable] when
+// the store does not answer before ctx ends.
+func Open(ctx context.Context, url string, config ...Config) (*Client, error) {
+	c, err := onlyConfig(config)
+	if err != nil {
+		return nil, fail("open", "", "", err)
+	}
+	client, err := open(url, c)
+	if err != nil {
+		return nil, fail("open", "", "", err)
+	}
+	if err := client.reach(ctx); err != nil {
+		return nil, fail("open", "", "", errors.Join(err, client.Close()))
+	}
+	return client, nil
+}
+
+// NewMemory returns a client of a store in memory that lives as long as the client.
+// It needs no server and no clean-up, works inside testing/synctest, and keeps every
+// promise but durability.
+func NewMemory(config ...Config) *Client {
+	return New(embedded.NewMemory(embedded.Config{}), config...)
+}
+
+// NewRedis returns a client of the Redis behind rdb, which the caller keeps, and
+// closes after the client. It makes no call; a Config that is wrong makes every method
+// return [ErrInvalid].
+func NewRedis(rdb redis.UniversalClient, config ...Config) *Client {
+	c, err := onlyConfig(config)
+	s := redisstore.New(rdb, redisConfig(c))
+	return newClient(s, c, s.Close, err)
+}
+
+func redisConfig(c Config) redisstore.Config {
+	return redisstore.Config{
+		Prefix: c.Prefix, Replicas: c.Replicas, ReplicaTimeout: c.ReplicaTimeout, Logger: c.Logger,
+	}
+}
+
+func open(text string, c Config) (*Client, error) {
+	scheme, rest, ok := strings.Cut(text, ":")
+	if !ok {
+		return nil, invalid("url", "has no scheme, want one like redis://localhost:6379 or mem:")
+	}
+	switch scheme {
+	case "mem":
+		if rest != "" {
+			return nil, invalid("url", `nothing may follow "mem:"`)
+		}
+		return NewMemory(c), nil
+	case "file", "http", "https":
+		return nil, invalid("url", "%s: is not supported by this version", scheme)
+	}
+	dial, ok := dialers[scheme]
+	if !ok {
+		return nil, invalid("url", "%.20q is none of mem, redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
+	}
+	return openRedis(dial, text, c)
+}
+
+func openRedis(dial dialer, text string, c Config) (*Client, error) {
+	address, err := parseAddress(text)
+	if err != nil {
+		return nil, err
+	}
+	if c, err = address.take(c); err != nil {
+		return nil, err
+	}
+	rdb, err := dial(address)
+	if err != nil {
+		return nil, invalid("url", "%s", address.redact(err))
+	}
+	s := redisstore.NewOwning(rdb, redisConfig(c))
+	return newClient(s, c, s.Close, nil), nil
+}
+
+// take moves dueq's own settings from the query into c.
+func (a *address) take(c Config) (Config, error) {
+	var err error
+	if v, ok := a.pop("prefix"); ok {
+		c.Prefix = v
+	}
+	if v, ok := a.pop("replicas"); ok {
+		if c.Replicas, err = strconv.Atoi(v); err != nil || c.Replicas < 0 {
+			return c, invalid("replicas", "%.20q is not a count", v)
+		}
+	}
+	if v, ok := a.pop("replica_timeout"); ok {
+		if c.ReplicaTimeout, err = parseSpan(v); err != nil {
+			return c, invalid("replica timeout", "%.20q is not a span such as 500ms", v)
+		}
+	}
+	return c, nil
+}
+
+// reach asks the store for something small.
+func (c *Client) reach(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	prober, ok := c.store.(interface{ Ping(context.Context) error })
+	if !ok {
+		return nil
+	}
+	return prober.Ping(ctx)
+}

@@ -1,0 +1,110 @@
+package dueq
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	"github.com/dueq-dev/dueq/internal/route"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Queue is a named stream of messages. Make one with [Client.Queue]. All methods are
+// safe for concurrent use, return the error of a ctx that has ended without doing
+// anything, and [ErrClosed] once the client is closed.
+type Queue struct {
+	client   *Client
+	name     string
+	invalid  error // a bad name: returned by every method
+	settings atomic.Pointer[store.Settings]
+	turn     atomic.Uint64 // whose turn among the partitions it is
+}
+
+// Name returns the queue's name.
+func (q *Queue) Name() string { return q.name }
+
+// Key returns what stands for the live message with a key wherever an id is asked
+// for: Cancel(ctx, dueq.Key("order-42")). It means the message that is scheduled,
+// ready or leased; a dead one no longer has its key.
+func Key(key string) string { return keyPrefix + key }
+
+// keyPrefix tells a key from an id: ids hold no colon.
+const keyPrefix = "key:"
+
+// guard returns why no call may be made, if there is a reason.
+func (q *Queue) guard(ctx context.Context) error {
+	if q.invalid != nil {
+		return q.invalid
+	}
+	return q.client.guard(ctx)
+}
+
+// learn returns the queue's settings, which are read from the store once. The queue
+// is made if it is missing.
+func (q *Queue) learn(ctx context.Context) (store.Settings, error) {
+	if s := q.settings.Load(); s != nil {
+		return *s, nil
+	}
+	return q.configure(ctx, store.Change{Create: true})
+}
+
+// known is learn for callers that must not make a queue, such as a misspelt one.
+func (q *Queue) known(ctx context.Context) (store.Settings, error) {
+	if s := q.settings.Load(); s != nil {
+		return *s, nil
+	}
+	return q.configure(ctx, store.Change{})
+}
+
+func (q *Queue) configure(ctx context.Context, c store.Change) (store.Settings, error) {
+	s, err := q.client.store.Configure(ctx, q.name, c)
+	if err != nil {
+		return store.Settings{}, err
+	}
+	q.settings.Store(&s)
+	return s, nil
+}
+
+// partition returns the partition with the given number.
+func (q *Queue) partition(index int) store.Partition {
+	return store.Partition{Queue: q.name, Index: index}
+}
+
+// nextPartition returns whose turn it is to get messages without a key.
+func (q *Queue) nextPartition(partitions int) int {
+	return int(q.turn.Add(1) % uint64(partitions)) //nolint:gosec // 1 to store.MaxPartitions
+}
+
+// locate reads an id or Key(key) and finds the partition of that message.
+func (q *Queue) locate(ctx context.Context, id string) (store.Partition, store.Ref, error) {
+	key, ok := strings.CutPrefix(id, keyPrefix)
+	if !ok {
+		parsed, err := store.ParseID(id)
+		return q.partition(parsed.Partition()), store.Ref{ID: parsed}, err
+	}
+	ref := store.Ref{Key: key}
+	if err := store.ValidateKey(key); err != nil {
+		return store.Partition{}, ref, err
+	}
+	s, err := q.known(ctx)
+	if err != nil {
+		return store.Partition{}, ref, err
+	}
+	return q.partition(route.ByKey(key, s.Partitions)), ref, nil
+}
+
+// parseIDs reads ids and sorts them by partition.
+func parseIDs(ids []string) (map[int][]store.ID, error) {
+	sorted := map[int][]store.ID{}
+	var bad []error
+	for _, text := range ids {
+		id, err := store.ParseID(text)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		sorted[id.Partition()] = append(sorted[id.Partition()], id)
+	}
+	return sorted, errors.Join(bad...)
+}
