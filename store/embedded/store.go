@@ -1,10 +1,10 @@
-// Package embedded keeps queues in the memory of the process. It is the reference
-// for what every [store.Store] does: the state machine in plain Go.
 package embedded
 
 import (
 	"context"
-	"errors"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -12,76 +12,138 @@ import (
 
 // Config of a Store. The zero value is ready to use.
 type Config struct {
-	Now func() time.Time // the store's clock; nil: time.Now
+	// Now is the store's clock; nil is time.Now. It is called with locks held and
+	// must not call the store. It may go backwards: then things become due later.
+	Now func() time.Time
 }
 
-// Store is a store.Store in memory.
+// Store is a store.Store inside the process. All methods are safe for concurrent
+// use and none but Watch blocks. What is handed in may be changed afterwards, and
+// what is handed out belongs to the caller.
 type Store struct {
-	now func() time.Time
+	clock     func() instant
+	members   members
+	watchers  watchers
+	closed    chan struct{}
+	closeOnce sync.Once
+
+	mu     sync.RWMutex // guards queues and queue.partitions
+	queues map[string]*queue
 }
 
 var _ store.Store = (*Store)(nil)
 
-var errTODO = errors.New("not built yet")
-
-// NewMemory returns an empty store that lives as long as the process.
-func NewMemory(c Config) *Store { return &Store{now: c.Now} }
-
-// ClockMoved tells watchers to look at every partition again, because the clock was
-// moved by hand.
-func (s *Store) ClockMoved() {}
-
-func (s *Store) Push(context.Context, store.Partition, store.PushRequest) ([]store.PushResult, error) {
-	return nil, errTODO
+// NewMemory returns an empty store whose messages live as long as the process. It
+// starts nothing: a store that is dropped without Close leaks nothing.
+func NewMemory(c Config) *Store {
+	now := c.Now
+	if now == nil {
+		now = time.Now
+	}
+	return &Store{
+		clock:    func() instant { return instantOf(now()) },
+		members:  members{byQueue: make(map[string]map[string]int64)},
+		watchers: watchers{byQueue: make(map[string]map[*watcher]struct{})},
+		closed:   make(chan struct{}),
+		queues:   make(map[string]*queue),
+	}
 }
 
-func (s *Store) Claim(context.Context, store.Partition, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{}, errTODO
+// ClockMoved tells every watcher to look at its queue again. For tests whose
+// Config.Now is moved by hand: no timer of a waiting consumer notices that.
+func (s *Store) ClockMoved() { s.watchers.tellAll(store.Event{Kind: store.EventResync}) }
+
+// Close makes all methods return store.ErrClosed, those that are waiting too.
+func (s *Store) Close() error {
+	s.closeOnce.Do(func() { close(s.closed) })
+	return nil
 }
 
-func (s *Store) Settle(context.Context, store.Partition, store.SettleRequest) ([]store.Code, error) {
-	return nil, errTODO
+// usable returns why no call can be made: the request is invalid, the caller has
+// given up, the store is closed.
+func (s *Store) usable(ctx context.Context, invalid ...error) error {
+	for _, err := range invalid {
+		if err != nil {
+			return err
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	select {
+	case <-s.closed:
+		return store.ErrClosed
+	default:
+		return nil
+	}
 }
 
-func (s *Store) Cancel(context.Context, store.Partition, []store.Ref) ([]store.Code, error) {
-	return nil, errTODO
+// partition returns a partition, nil when nothing was ever pushed to it.
+func (s *Store) partition(p store.Partition) *partition {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if q := s.queues[p.Queue]; q != nil {
+		return q.partitions[p.Index]
+	}
+	return nil
 }
 
-func (s *Store) Reschedule(context.Context, store.Partition, []store.Move) ([]store.Code, error) {
-	return nil, errTODO
+// makePartition returns a partition and makes it, and its queue, where they are missing.
+func (s *Store) makePartition(p store.Partition) *partition {
+	if part := s.partition(p); part != nil {
+		return part
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.queues[p.Queue]
+	if q == nil {
+		q = newQueue()
+		s.queues[p.Queue] = q
+	}
+	if q.partitions[p.Index] == nil {
+		q.partitions[p.Index] = newPartition(q)
+	}
+	return q.partitions[p.Index]
 }
 
-func (s *Store) Get(context.Context, store.Partition, store.Ref) (store.Record, error) {
-	return store.Record{}, errTODO
+// step runs one atomic step on a partition.
+func (s *Store) step(part *partition, do func(now instant)) {
+	part.mu.Lock()
+	defer part.mu.Unlock()
+	do(s.clock()) // read under the lock: steps that follow each other see time in that order
 }
 
-func (s *Store) List(context.Context, store.Partition, store.ListRequest) (store.Page, error) {
-	return store.Page{}, errTODO
+// wakingStep is step for operations that may give a partition an earlier first
+// message: then it wakes those who wait for the one they know of.
+func (s *Store) wakingStep(p store.Partition, part *partition, do func(now instant)) {
+	var sooner bool
+	s.step(part, func(now instant) {
+		known := part.waiting.firstAt()
+		do(now)
+		sooner = part.waiting.firstAt() < known
+	})
+	if sooner {
+		s.watchers.tell(p.Queue, store.Event{Kind: store.EventWake, Partition: p.Index})
+	}
 }
 
-func (s *Store) Stats(context.Context, string) ([]store.Stats, error) { return nil, errTODO }
-
-func (s *Store) Redrive(context.Context, store.Partition, []store.ID) ([]store.PushResult, error) {
-	return nil, errTODO
+// known returns the queues of that name, or all when it is empty, in order.
+func (s *Store) known(name string) ([]string, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if name == "" {
+		return slices.Sorted(maps.Keys(s.queues)), nil
+	}
+	if s.queues[name] == nil {
+		return nil, notFound(name)
+	}
+	return []string{name}, nil
 }
 
-func (s *Store) Purge(context.Context, store.Partition, store.PurgeRequest) (int, error) {
-	return 0, errTODO
+// shards returns a queue's settings and partitions.
+func (s *Store) shards(name string) (store.Settings, []*partition) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	q := s.queues[name]
+	return q.load(), slices.Collect(maps.Values(q.partitions))
 }
-
-func (s *Store) Configure(context.Context, string, store.Change) (store.Settings, error) {
-	return store.Settings{}, errTODO
-}
-
-func (s *Store) Heartbeat(context.Context, string, string, int64) ([]string, error) {
-	return nil, errTODO
-}
-
-func (s *Store) Watch(context.Context, string, func(store.Event)) error { return errTODO }
-
-func (s *Store) Check(context.Context, store.Partition, store.CheckRequest) (store.CheckResult, error) {
-	return store.CheckResult{}, errTODO
-}
-
-// Close forgets everything.
-func (s *Store) Close() error { return nil }

@@ -1,0 +1,142 @@
+package embedded
+
+import "github.com/dueq-dev/dueq/store"
+
+// The methods of this file are the only ones that change a partition. The operations
+// decide, these carry out; the same changes in the same order make the same
+// partition again.
+
+// counter names one of a partition's counters.
+type counter int
+
+const (
+	countSent counter = iota
+	countDelivered
+	countAcked
+	countNacked
+	countReleased
+	countRejected
+	countLeaseLost
+	countDeadLettered
+	countCancelled
+	countReplaced
+	countExpired
+	countRedriven
+	countPurged
+	countDuplicates
+	counters // how many there are
+)
+
+// count notes that something happened.
+func (p *partition) count(c counter) { p.counts[c]++ }
+
+// insert adds a message: (none) -> waiting until e.at. It takes its key.
+func (p *partition) insert(e *entry) {
+	p.byID[e.id] = e
+	p.most = max(p.most, len(p.byID))
+	e.state = waiting
+	p.waiting.add(e)
+	p.takeKey(e)
+}
+
+// remove drops a message with all that is known of it: any state -> (gone). Its key
+// is free.
+func (p *partition) remove(e *entry) {
+	p.freeKey(e)
+	p.leave(e)
+	e.state = gone
+	delete(p.byID, e.id)
+	p.shrink()
+}
+
+// schedule makes a message due: any state -> waiting.
+func (p *partition) schedule(e *entry, due int64) {
+	p.leave(e)
+	e.state, e.at = waiting, due
+	p.waiting.add(e)
+}
+
+// lease hands a message out, or gives its holder another deadline:
+// waiting, leased -> leased.
+func (p *partition) lease(e *entry, deadline int64) {
+	p.leave(e)
+	e.state, e.at = leased, deadline
+	p.leased.add(e)
+}
+
+// bury makes a message a dead letter: any state -> dead. Its key is free and a
+// cancellation that was asked for is dropped.
+func (p *partition) bury(e *entry, at int64) {
+	p.freeKey(e)
+	p.leave(e)
+	e.state, e.at, e.stopping = dead, at, false
+	p.dead.add(e)
+}
+
+// redrive brings a dead letter back with its key: dead -> waiting.
+func (p *partition) redrive(e *entry, due int64) {
+	p.schedule(e, due)
+	p.takeKey(e)
+}
+
+// stop notes that a leased message's cancellation was asked for.
+func (p *partition) stop(e *entry) { e.stopping = true }
+
+// note replaces what is known about the past of a message.
+func (p *partition) note(e *entry, past history) {
+	if e.history == nil {
+		e.history = new(history)
+	}
+	*e.history = past
+}
+
+// rememberPush keeps a producer's call for its repetition.
+func (p *partition) rememberPush(producer string, number uint64, results []store.PushResult, now instant) {
+	last := p.producers.last(producer, now)
+	last.number, last.answer = number, rememberedResults(results)
+}
+
+// rememberClaim keeps a consumer's call for its repetition.
+func (p *partition) rememberClaim(consumer string, number uint64, deliveries []store.Delivery, now instant) {
+	last := p.consumers.last(consumer, now)
+	last.number, last.answer = number, appendHandedOut(last.answer[:0], deliveries)
+}
+
+// leave takes a message out of the order it is in.
+func (p *partition) leave(e *entry) {
+	switch e.state {
+	case waiting:
+		p.waiting.drop(e)
+	case leased:
+		p.leased.drop(e)
+	case dead:
+		p.dead.drop(e)
+	case gone:
+	}
+}
+
+func (p *partition) takeKey(e *entry) {
+	if e.keyed {
+		p.byKey[p.payload(e).key()] = e
+		p.keyed++
+	}
+}
+
+func (p *partition) freeKey(e *entry) {
+	if e.keyed && e.state != dead {
+		delete(p.byKey, p.payload(e).key())
+		p.keyed--
+	}
+}
+
+// shrink gives back the memory of the maps when a large backlog is gone: Go's maps
+// never become smaller by themselves.
+func (p *partition) shrink() {
+	const large = 4096
+	if len(p.byID) > 0 || p.most < large {
+		return
+	}
+	p.byID = make(map[store.ID]*entry)
+	p.byKey = make(map[string]*entry)
+	p.most = 0
+}

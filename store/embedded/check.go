@@ -1,0 +1,129 @@
+package embedded
+
+import (
+	"fmt"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// The orders that an audit walks through, by the letter in its cursor.
+const auditOrders = "wld"
+
+// check examines at most limit messages behind a position of an order; totals are
+// compared in the last step.
+func (p *partition) check(from byte, pos position, limit int) store.CheckResult {
+	var r store.CheckResult
+	for i := orderIndex(from); i < len(auditOrders); i++ {
+		letter := auditOrders[i]
+		p.audited(letter).after(pos, func(e *entry) bool {
+			if r.Examined == limit {
+				r.Next = encodeCursor(letter, pos)
+				return false
+			}
+			r.Examined++
+			pos = position{e.at, e.id}
+			r.Problems = append(r.Problems, p.problems(letter, e)...)
+			return true
+		})
+		if r.Next != "" {
+			return r
+		}
+		pos = start()
+	}
+	r.Problems = append(r.Problems, p.totals()...)
+	return r
+}
+
+// orderIndex returns where a letter stands in auditOrders, -1 for an unknown one.
+func orderIndex(letter byte) int {
+	for i := range len(auditOrders) {
+		if auditOrders[i] == letter {
+			return i
+		}
+	}
+	return -1
+}
+
+// audited returns the order that a letter names.
+func (p *partition) audited(letter byte) order {
+	switch letter {
+	case 'l':
+		return p.leased
+	case 'd':
+		return p.dead
+	}
+	return p.waiting.order
+}
+
+// problems tells what is wrong with a message found in an order.
+func (p *partition) problems(letter byte, e *entry) []store.Problem {
+	var found []store.Problem
+	report := func(format string, args ...any) {
+		found = append(found, store.Problem{ID: e.id.String(), Text: fmt.Sprintf(format, args...)})
+	}
+	if p.byID[e.id] != e {
+		report("has a place but no record")
+	}
+	if want := map[state]byte{waiting: 'w', leased: 'l', dead: 'd'}[e.state]; want != letter {
+		report("is in the wrong order: %c instead of %c", letter, want)
+	}
+	past := e.past()
+	if past.failures > past.deliveries {
+		report("failed %d times in %d deliveries", past.failures, past.deliveries)
+	}
+	if e.state == dead && e.history == nil {
+		report("is dead without a history")
+	}
+	if e.stopping && e.state != leased {
+		report("is asked to stop but not leased")
+	}
+	if problem := p.keyProblem(e); problem != "" {
+		report("%s", problem)
+	}
+	return found
+}
+
+func (p *partition) keyProblem(e *entry) string {
+	key := p.payload(e).key()
+	switch {
+	case e.keyed != (key != ""):
+		return "does not know whether it has a key"
+	case !e.keyed:
+		return ""
+	case e.state == dead && p.byKey[key] == e:
+		return fmt.Sprintf("is dead but holds the key %+q", key)
+	case e.state != dead && p.byKey[key] != e:
+		return fmt.Sprintf("does not hold its key %+q", key)
+	}
+	return ""
+}
+
+// totals compares the sizes of the indexes with each other and with the counters.
+func (p *partition) totals() []store.Problem {
+	var found []store.Problem
+	compare := func(what string, got, want int64) {
+		if got != want {
+			found = append(found, store.Problem{Text: fmt.Sprintf("%s: %d, want %d", what, got, want)})
+		}
+	}
+	live := int64(len(p.byID))
+	var c store.Counters
+	p.addCounters(&c)
+	compare("messages in an order", int64(p.waiting.len()+p.leased.len()+p.dead.len()), live)
+	compare("keys held", int64(len(p.byKey)), int64(p.keyed))
+	compare("sent less gone", c.Sent-c.Gone(), live)
+	return found
+}
+
+// checkFrom returns the order and position where a step of an audit begins, or what
+// is wrong with the request.
+func checkFrom(r store.CheckRequest) (byte, position, error) {
+	if err := r.Validate(); err != nil || r.Cursor == "" {
+		return auditOrders[0], start(), err
+	}
+	letter, pos, err := decodeCursor(r.Cursor)
+	if err == nil && orderIndex(letter) < 0 {
+		err = badCursor(r.Cursor)
+	}
+	return letter, pos, err
+}

@@ -1,0 +1,167 @@
+package embedded
+
+import (
+	"math"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// maxSweep bounds the run-out leases that one claim puts back.
+const maxSweep = 100
+
+// leaseRanOut is the failure text of a delivery that was not settled in time.
+const leaseRanOut = "lease ran out"
+
+// handedOut is what is remembered of a delivery; the rest is still in the partition
+// for as long as the delivery is of interest.
+type handedOut struct {
+	receipt store.Receipt
+	due     int64
+}
+
+func appendHandedOut(to []handedOut, deliveries []store.Delivery) []handedOut {
+	for i := range deliveries {
+		to = append(to, handedOut{deliveries[i].Receipt, deliveries[i].Due})
+	}
+	return to
+}
+
+func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
+	switch answer, novelty := p.consumers.recall(r.Consumer, r.Number, now); novelty {
+	case outdated:
+		return store.ClaimResult{Stale: true}
+	case repeated:
+		return store.ClaimResult{Deliveries: p.handOutAgain(answer), Wait: p.wait(now)}
+	case fresh:
+	}
+	p.sweep(now)
+	if p.queue.load().Paused {
+		return store.ClaimResult{Paused: true, Wait: p.wait(now)}
+	}
+	deliveries := p.handOut(r, now)
+	if r.AckOnClaim {
+		p.rememberClaim(r.Consumer, r.Number, nil, now)
+	} else {
+		p.rememberClaim(r.Consumer, r.Number, deliveries, now)
+	}
+	return store.ClaimResult{Deliveries: deliveries, Wait: p.wait(now)}
+}
+
+// sweep ends leases that ran out, in the order of their deadlines.
+func (p *partition) sweep(now instant) {
+	for range maxSweep {
+		if !now.reached(p.leased.firstAt()) {
+			return
+		}
+		e := p.leased.first()
+		p.count(countLeaseLost)
+		if e.stopping {
+			p.count(countCancelled)
+			p.remove(e)
+			continue
+		}
+		p.fail(e, lost, leaseRanOut, now.ms, now)
+	}
+}
+
+// fail ends a delivery as a failure: the message is due again, or dead if that was
+// the last one it had.
+func (p *partition) fail(e *entry, how ending, text string, due int64, now instant) store.Code {
+	past := e.past().and(how, text)
+	past.failures++
+	p.note(e, past)
+	if past.failures >= uint32(e.maxAttempts) {
+		p.count(countDeadLettered)
+		p.bury(e, now.ms)
+		return store.CodeDead
+	}
+	p.schedule(e, due)
+	return store.CodeOK
+}
+
+// and returns the history with one more delivery.
+func (h history) and(how ending, text string) history {
+	h.deliveries++
+	h.ended = how
+	if text != "" {
+		h.failure = text
+	}
+	return h
+}
+
+// handOut gives out messages that are due. Expired ones count against r.Max, which
+// so bounds the work.
+func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery {
+	var deliveries []store.Delivery
+	bytes := 0
+	for range r.Max {
+		if !now.reached(p.waiting.firstAt()) {
+			break
+		}
+		e := p.waiting.first()
+		if e.expired(now) {
+			p.count(countExpired)
+			p.remove(e)
+			continue
+		}
+		bytes += len(p.payload(e))
+		if bytes > store.MaxBatchBytes && len(deliveries) > 0 {
+			break
+		}
+		if deliveries == nil {
+			deliveries = make([]store.Delivery, 0, min(r.Max, p.waiting.len()))
+		}
+		deliveries = append(deliveries, p.delivery(e, e.at))
+		p.handOver(e, r, now)
+	}
+	return deliveries
+}
+
+// handOver makes a message its receiver's, for the lease or for good.
+func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
+	p.count(countDelivered)
+	if r.AckOnClaim {
+		p.count(countAcked)
+		p.remove(e)
+		return
+	}
+	p.lease(e, now.after(r.Lease))
+}
+
+// handOutAgain returns those of the remembered deliveries that are still under way.
+func (p *partition) handOutAgain(last []handedOut) []store.Delivery {
+	deliveries := make([]store.Delivery, 0, len(last))
+	for _, h := range last {
+		if e := p.held(h.receipt); e != nil {
+			deliveries = append(deliveries, p.delivery(e, h.due))
+		}
+	}
+	return deliveries
+}
+
+// delivery returns the next or current delivery of e. The receiver may do with it
+// what it likes: nothing of it is shared.
+func (p *partition) delivery(e *entry, due int64) store.Delivery {
+	content := p.payload(e)
+	return store.Delivery{
+		Receipt:     e.receipt(),
+		Key:         cloneKey(content),
+		Headers:     content.headers(),
+		Body:        content.body(math.MaxInt),
+		Due:         due,
+		MaxAttempts: int(e.maxAttempts),
+		Expiry:      e.expiry,
+		Failures:    int(e.past().failures),
+	}
+}
+
+// wait returns how long until a claim has something to do. While the queue is
+// paused, only leases that run out are.
+func (p *partition) wait(now instant) time.Duration {
+	next := p.leased.firstAt()
+	if !p.queue.load().Paused {
+		next = min(next, p.waiting.firstAt())
+	}
+	return now.until(next)
+}

@@ -1,0 +1,80 @@
+package embedded
+
+import "github.com/dueq-dev/dueq/store"
+
+// state is where an entry is. Waiting is scheduled or ready: which of them, the
+// clock decides.
+type state uint8
+
+const (
+	gone state = iota // not, or no more, in the partition
+	waiting
+	leased
+	dead
+)
+
+// entry is one live message. There are many: it is laid out to fill 64 bytes.
+type entry struct {
+	id      store.ID
+	at      int64 // waiting: due; leased: deadline; dead: time of death
+	expiry  int64 // 0: none
+	content payload
+	history *history // nil for as long as nothing has gone wrong
+
+	maxAttempts uint16
+	state       state
+	keyed       bool
+	stopping    bool // leased, and its cancellation was asked for
+}
+
+// history is what has become of the deliveries of a message that ended, none of
+// which was a success.
+type history struct {
+	deliveries uint32
+	failures   uint32 // of them, since the last redrive
+	ended      ending // the last one
+	failure    string // the last text that came with one
+}
+
+// ending is how a delivery ended.
+type ending byte
+
+const (
+	nacked   ending = 'n'
+	released ending = 'r'
+	rejected ending = 'j'
+	lost     ending = 'l' // its lease ran out
+)
+
+// past returns e's history, a zero one where there is none.
+func (e *entry) past() history {
+	if e.history == nil {
+		return history{}
+	}
+	return *e.history
+}
+
+// attempt returns the number of the delivery that is under way or, when e is not
+// leased, would be next.
+func (e *entry) attempt() int { return int(e.past().deliveries) + 1 }
+
+// receipt returns the proof of the delivery that is under way.
+func (e *entry) receipt() store.Receipt {
+	return store.Receipt{ID: e.id, Attempt: e.attempt(), Keyed: e.keyed}
+}
+
+// expired reports whether e must no longer be delivered.
+func (e *entry) expired(now instant) bool { return e.expiry > 0 && now.reached(e.expiry) }
+
+// stateAt returns where a live e is at an instant.
+func (e *entry) stateAt(now instant) store.State {
+	switch {
+	case e.state == leased:
+		return store.Leased
+	case e.state == dead:
+		return store.Dead
+	case now.reached(e.at):
+		return store.Ready
+	}
+	return store.Scheduled
+}

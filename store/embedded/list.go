@@ -1,0 +1,62 @@
+package embedded
+
+import "github.com/dueq-dev/dueq/store"
+
+// list answers store.Store.List from a position on. A page ends early when its
+// bodies reach store.MaxBatchBytes, so that one call cannot copy gigabytes.
+func (p *partition) list(r store.ListRequest, from position, now instant) store.Page {
+	var page store.Page
+	found := p.inState(r.State, from, r.Limit+1, now)
+	bytes := 0
+	for i, e := range found {
+		if i == r.Limit || bytes >= store.MaxBatchBytes {
+			last := found[i-1]
+			page.Next = encodeCursor(letter(r.State), position{last.at, last.id})
+			break
+		}
+		page.Records = append(page.Records, p.record(e, r.BodyLimit, now))
+		bytes += len(page.Records[i].Body)
+	}
+	return page
+}
+
+// inState returns at most limit messages of a state behind a position, in order.
+func (p *partition) inState(s store.State, from position, limit int, now instant) []*entry {
+	order := p.waiting.order
+	switch s {
+	case store.Scheduled:
+		if now.reached(from.at) {
+			from = endOf(now.ms)
+		}
+	case store.Ready:
+	case store.Leased:
+		order = p.leased
+	case store.Dead:
+		order = p.dead
+	}
+	var found []*entry
+	order.after(from, func(e *entry) bool {
+		if len(found) == limit || e.stateAt(now) != s {
+			return false
+		}
+		found = append(found, e)
+		return true
+	})
+	return found
+}
+
+// listFrom returns the position behind which a page begins, or what is wrong with
+// the request.
+func listFrom(r store.ListRequest) (position, error) {
+	if err := r.Validate(); err != nil || r.Cursor == "" {
+		return start(), err
+	}
+	order, pos, err := decodeCursor(r.Cursor)
+	if err == nil && order != letter(r.State) {
+		err = badCursor(r.Cursor)
+	}
+	return pos, err
+}
+
+// letter names a state in cursors.
+func letter(s store.State) byte { return s[0] }

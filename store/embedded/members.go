@@ -1,0 +1,46 @@
+package embedded
+
+import (
+	"maps"
+	"slices"
+	"sync"
+)
+
+// members are the live consumers of all queues, by queue and name, each with the
+// deadline of its heartbeat.
+type members struct {
+	mu      sync.Mutex
+	byQueue map[string]map[string]int64
+}
+
+// beat notes a sign of life, or with no ttl that the consumer leaves, and returns
+// the names of the live ones in order. Those that fell silent are dropped here.
+func (m *members) beat(queue, consumer string, ttl int64, clock func() instant) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := clock()
+	live := m.byQueue[queue]
+	if live == nil {
+		live = make(map[string]int64)
+		m.byQueue[queue] = live
+	}
+	live[consumer] = now.after(ttl)
+	maps.DeleteFunc(live, func(_ string, deadline int64) bool { return now.reached(deadline) })
+	if len(live) == 0 {
+		delete(m.byQueue, queue)
+	}
+	return slices.Sorted(maps.Keys(live))
+}
+
+// live returns how many consumers of a queue are.
+func (m *members) live(queue string, now instant) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, deadline := range m.byQueue[queue] {
+		if !now.reached(deadline) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,81 @@
+package embedded
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/google/btree"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// position is a place in an order, whether or not an entry stands there.
+type position struct {
+	at int64
+	id store.ID
+}
+
+// start is before every entry.
+func start() position { return position{at: math.MinInt64} }
+
+// endOf is behind every entry of a millisecond: no id is that high.
+func endOf(ms int64) position {
+	return position{at: ms, id: store.ID(bytes.Repeat([]byte{0xff}, len(store.ID{})))}
+}
+
+// holds reports whether e stands at p or before it.
+func (p position) holds(e *entry) bool {
+	if e.at != p.at {
+		return e.at < p.at
+	}
+	return bytes.Compare(e.id[:], p.id[:]) <= 0
+}
+
+// order is an index of entries by their at, then id. For leased ones that is also the
+// order of their receipts as text, since an id has one receipt at a time.
+type order struct{ tree *btree.BTreeG[place] }
+
+// place is an entry in an order. It has a copy of entry.at so that most comparisons
+// need not follow the pointer.
+type place struct {
+	at int64
+	e  *entry
+}
+
+// degree of the trees: wider ones are slower to change, narrower ones slower to search.
+const degree = 32
+
+func newOrder() order { return order{btree.NewG(degree, before)} }
+
+func before(a, b place) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	return bytes.Compare(a.e.id[:], b.e.id[:]) < 0
+}
+
+func (o order) add(e *entry)  { o.tree.ReplaceOrInsert(place{e.at, e}) }
+func (o order) drop(e *entry) { o.tree.Delete(place{e.at, e}) }
+func (o order) len() int      { return o.tree.Len() }
+
+// first returns the entry that comes first, nil when there is none.
+func (o order) first() *entry {
+	p, _ := o.tree.Min()
+	return p.e
+}
+
+// firstAt returns where the first entry stands, never when there is none.
+func (o order) firstAt() int64 {
+	if p, ok := o.tree.Min(); ok {
+		return p.at
+	}
+	return never
+}
+
+// after visits the entries behind a position until visit returns false. The order
+// must not change meanwhile.
+func (o order) after(pos position, visit func(e *entry) bool) {
+	o.tree.AscendGreaterOrEqual(place{pos.at, &entry{id: pos.id}}, func(p place) bool {
+		return p.e.id == pos.id && p.at == pos.at || visit(p.e)
+	})
+}

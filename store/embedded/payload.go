@@ -1,0 +1,90 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// payload is what a message carries: key, headers and body in one piece, which
+// makes a copy of everything the producer handed over. Two payloads are equal when
+// their contents are.
+//
+// It is the length of the key (1 byte), that of the headers (2), the key, the
+// headers, the body. Headers are sorted by name; each name and value is its length
+// (2 bytes) and its text. Numbers are big-endian.
+type payload string
+
+const payloadStart = 3
+
+func newPayload(m *store.Message) payload {
+	headers := packHeaders(m.Headers)
+	var b strings.Builder
+	b.Grow(payloadStart + len(m.Key) + len(headers) + len(m.Body))
+	b.WriteByte(byte(len(m.Key)))                                     // at most MaxKey
+	b.Write(binary.BigEndian.AppendUint16(nil, uint16(len(headers)))) //nolint:gosec // at most MaxHeaderSize and 4 bytes each
+	b.WriteString(m.Key)
+	b.Write(headers)
+	b.Write(m.Body)
+	return payload(b.String())
+}
+
+func packHeaders(headers map[string]string) []byte {
+	var packed []byte
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		packed = appendText(packed, name)
+		packed = appendText(packed, headers[name])
+	}
+	return packed
+}
+
+func appendText(b []byte, s string) []byte {
+	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // at most MaxHeaderSize
+	return append(b, s...)
+}
+
+// cutText splits what appendText wrote off b.
+func cutText(b string) (text, rest string) {
+	n := int(b[0])<<8 | int(b[1])
+	return b[2 : 2+n], b[2+n:]
+}
+
+func (p payload) headersAt() int { return payloadStart + int(p[0]) }
+
+func (p payload) bodyAt() int { return p.headersAt() + int(p[1])<<8 + int(p[2]) }
+
+// key returns the key without copying it: it keeps all of p in memory.
+func (p payload) key() string { return string(p[payloadStart:p.headersAt()]) }
+
+// headers returns a copy that keeps nothing of p, nil when there are none.
+func (p payload) headers() map[string]string {
+	packed := strings.Clone(string(p[p.headersAt():p.bodyAt()]))
+	if packed == "" {
+		return nil
+	}
+	headers := make(map[string]string)
+	for packed != "" {
+		var name, value string
+		name, packed = cutText(packed)
+		value, packed = cutText(packed)
+		headers[name] = value
+	}
+	return headers
+}
+
+// body returns a copy of at most limit bytes, nil when there are none.
+func (p payload) body(limit int) []byte {
+	body := p[p.bodyAt():]
+	if n := min(limit, len(body)); n > 0 {
+		return []byte(body[:n])
+	}
+	return nil
+}
+
+func (p payload) bodySize() int { return len(p) - p.bodyAt() }
+
+// cloneKey returns the key without keeping the rest in memory.
+func cloneKey(p payload) string { return strings.Clone(p.key()) }

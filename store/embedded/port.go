@@ -1,0 +1,223 @@
+package embedded
+
+import (
+	"context"
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// The methods of the port: each looks at its request, finds the partition and runs
+// one step on it. A partition that does not exist answers like an empty one.
+
+// Push stores messages and makes the queue, with default settings, and the
+// partition where they are missing. O(n log N) for n messages and a backlog of N.
+func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest) ([]store.PushResult, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
+		return nil, err
+	}
+	var results []store.PushResult
+	part := s.makePartition(p)
+	s.wakingStep(p, part, func(now instant) { results = part.push(r, now) })
+	return results, nil
+}
+
+// Claim hands out messages that are due, after it has put back at most 100 whose
+// leases ran out. O(n log N).
+func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimRequest) (store.ClaimResult, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
+		return store.ClaimResult{}, err
+	}
+	result := store.ClaimResult{Wait: store.MaxWait}
+	if part := s.partition(p); part != nil {
+		s.step(part, func(now instant) { result = part.claim(r, now) })
+	}
+	return result, nil
+}
+
+// Settle ends or extends leases. O(n log N).
+func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
+		return nil, err
+	}
+	part := s.partition(p)
+	if part == nil {
+		return slices.Repeat([]store.Code{store.CodeGone}, len(r.Items)), nil
+	}
+	var codes []store.Code
+	s.wakingStep(p, part, func(now instant) { codes = part.settle(r, now) })
+	return codes, nil
+}
+
+// Cancel removes messages nobody holds and passes the request on to the holders of
+// the others. O(n log N).
+func (s *Store) Cancel(ctx context.Context, p store.Partition, refs []store.Ref) ([]store.Code, error) {
+	if err := s.usable(ctx, p.Validate(), store.ValidateRefs(refs)); err != nil {
+		return nil, err
+	}
+	part := s.partition(p)
+	if part == nil {
+		return slices.Repeat([]store.Code{store.CodeNotFound}, len(refs)), nil
+	}
+	var codes []store.Code
+	var stopped []store.Event
+	s.step(part, func(instant) { codes, stopped = part.cancel(refs, p.Index) })
+	s.watchers.tell(p.Queue, stopped...)
+	return codes, nil
+}
+
+// Reschedule gives waiting messages another due time. O(n log N).
+func (s *Store) Reschedule(ctx context.Context, p store.Partition, moves []store.Move) ([]store.Code, error) {
+	if err := s.usable(ctx, p.Validate(), store.ValidateMoves(moves)); err != nil {
+		return nil, err
+	}
+	part := s.partition(p)
+	if part == nil {
+		return slices.Repeat([]store.Code{store.CodeNotFound}, len(moves)), nil
+	}
+	var codes []store.Code
+	s.wakingStep(p, part, func(now instant) { codes = part.reschedule(moves, now) })
+	return codes, nil
+}
+
+// Get returns one message with its whole body.
+func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (store.Record, error) {
+	if err := s.usable(ctx, p.Validate(), ref.Validate()); err != nil {
+		return store.Record{}, err
+	}
+	var record store.Record
+	var found bool
+	if part := s.partition(p); part != nil {
+		s.step(part, func(now instant) { record, found = part.get(ref, now) })
+	}
+	if !found {
+		return store.Record{}, noMessage(p, ref)
+	}
+	return record, nil
+}
+
+func noMessage(p store.Partition, ref store.Ref) error {
+	e := &store.Error{Queue: p.Queue, Err: store.ErrNotFound}
+	if !ref.ID.IsZero() {
+		e.ID = ref.ID.String()
+	}
+	return e
+}
+
+// List returns a page of the messages in a state. It may be shorter than r.Limit
+// although there are more: it ends when its bodies reach store.MaxBatchBytes.
+func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest) (store.Page, error) {
+	from, invalid := listFrom(r)
+	if err := s.usable(ctx, p.Validate(), invalid); err != nil {
+		return store.Page{}, err
+	}
+	var page store.Page
+	if part := s.partition(p); part != nil {
+		s.step(part, func(now instant) { page = part.list(r, from, now) })
+	}
+	return page, nil
+}
+
+// Stats returns sizes and counters. Its cost grows only with the messages that have
+// become ready since the last call; they are counted in steps that let others go on.
+func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) {
+	var invalid error
+	if queue != "" {
+		invalid = store.ValidateQueue(queue)
+	}
+	if err := s.usable(ctx, invalid); err != nil {
+		return nil, err
+	}
+	names, err := s.known(queue)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]store.Stats, len(names))
+	for i, name := range names {
+		settings, shards := s.shards(name)
+		all[i] = store.Stats{Queue: name, Settings: settings, Consumers: s.members.live(name, s.clock())}
+		for _, part := range shards {
+			part.addTo(&all[i], s.clock)
+		}
+	}
+	return all, nil
+}
+
+// Redrive makes dead letters due now. O(n log N).
+func (s *Store) Redrive(ctx context.Context, p store.Partition, ids []store.ID) ([]store.PushResult, error) {
+	if err := s.usable(ctx, p.Validate(), store.ValidateIDs(ids)); err != nil {
+		return nil, err
+	}
+	part := s.partition(p)
+	if part == nil {
+		return slices.Repeat([]store.PushResult{{Code: store.CodeNotFound}}, len(ids)), nil
+	}
+	var results []store.PushResult
+	s.wakingStep(p, part, func(now instant) { results = part.redriveAll(ids, now) })
+	return results, nil
+}
+
+// Purge removes messages that nobody holds. O(n log N).
+func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (int, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
+		return 0, err
+	}
+	n := 0
+	if part := s.partition(p); part != nil {
+		s.step(part, func(now instant) { n = part.purge(r, now) })
+	}
+	return n, nil
+}
+
+// Configure changes or reads a queue's settings. Claims that begin after it returned
+// obey them.
+func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {
+	if err := s.usable(ctx, store.ValidateQueue(queue), c.Validate()); err != nil {
+		return store.Settings{}, err
+	}
+	settings, err := s.configure(queue, c)
+	if err != nil {
+		return store.Settings{}, err
+	}
+	if c.Paused != nil && !*c.Paused {
+		for i := range settings.Partitions {
+			s.watchers.tell(queue, store.Event{Kind: store.EventWake, Partition: i})
+		}
+	}
+	return settings, nil
+}
+
+// Heartbeat keeps a consumer among the live ones for ttl milliseconds. The queue
+// need not exist and is not made.
+func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error) {
+	if err := s.usable(ctx, store.ValidateHeartbeat(queue, consumer, ttl)); err != nil {
+		return nil, err
+	}
+	return s.members.beat(queue, consumer, ttl, s.clock), nil
+}
+
+// Watch calls notify, in the goroutine of the caller, for the events of a queue,
+// which need not exist. It returns nil when ctx ends, and store.ErrClosed when the
+// store is closed. A watcher more than 256 events behind gets a Resync instead.
+func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event)) error {
+	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {
+		return err
+	}
+	w := newWatcher()
+	s.watchers.add(queue, w)
+	defer s.watchers.remove(queue, w)
+	return w.run(ctx, s.closed, notify)
+}
+
+// Check compares a partition's indexes with each other.
+func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckRequest) (store.CheckResult, error) {
+	letter, from, invalid := checkFrom(r)
+	if err := s.usable(ctx, p.Validate(), invalid); err != nil {
+		return store.CheckResult{}, err
+	}
+	var result store.CheckResult
+	if part := s.partition(p); part != nil {
+		s.step(part, func(instant) { result = part.check(letter, from, r.Limit) })
+	}
+	return result, nil
+}

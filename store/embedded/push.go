@@ -1,0 +1,95 @@
+package embedded
+
+import (
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// pushAnswer is what a push was answered. Most are all OK: then results is nil.
+type pushAnswer struct {
+	count   int
+	results []store.PushResult
+}
+
+func rememberedResults(results []store.PushResult) pushAnswer {
+	a := pushAnswer{count: len(results)}
+	if slices.ContainsFunc(results, func(r store.PushResult) bool { return r.Code != store.CodeOK }) {
+		a.results = slices.Clone(results)
+	}
+	return a
+}
+
+func (a pushAnswer) again() []store.PushResult {
+	if a.results == nil {
+		return make([]store.PushResult, a.count)
+	}
+	return slices.Clone(a.results)
+}
+
+func (p *partition) push(r store.PushRequest, now instant) []store.PushResult {
+	answer, novelty := p.producers.recall(r.Producer, r.Number, now)
+	if novelty == repeated {
+		return answer.again()
+	}
+	results := make([]store.PushResult, len(r.Messages))
+	for i := range r.Messages {
+		if novelty == outdated {
+			results[i].Code = store.CodeStale
+		} else {
+			results[i] = p.pushOne(&r.Messages[i], now)
+		}
+	}
+	if novelty == fresh {
+		p.rememberPush(r.Producer, r.Number, results, now)
+	}
+	return results
+}
+
+func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
+	if e := p.byID[m.ID]; e != nil {
+		return store.PushResult{Code: p.sameAs(e, m)}
+	}
+	due := now.due(m.Due, m.Delay)
+	if now.tooFar(due) {
+		return store.PushResult{Code: store.CodeTooFar}
+	}
+	if most := p.queue.load().MaxMessages; most > 0 && int64(len(p.byID)) >= most {
+		return store.PushResult{Code: store.CodeFull}
+	}
+	if holder := p.byKey[m.Key]; holder != nil && !p.givesWay(holder, m.Replace, now) {
+		p.count(countDuplicates)
+		return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
+	}
+	e := &entry{id: m.ID, at: due, content: newPayload(m), keyed: m.Key != "", maxAttempts: uint16(m.MaxAttempts)} //nolint:gosec // at most store.MaxAttempts
+	if m.TTL > 0 {
+		e.expiry = now.after(m.TTL)
+	}
+	p.insert(e)
+	p.count(countSent)
+	return store.PushResult{Code: store.CodeOK}
+}
+
+// sameAs tells a message that was pushed again from another one with the same id.
+func (p *partition) sameAs(e *entry, m *store.Message) store.Code {
+	if int(e.maxAttempts) == m.MaxAttempts && p.payload(e) == newPayload(m) {
+		return store.CodeOK
+	}
+	return store.CodeConflict
+}
+
+// givesWay removes the holder of a key if a new message may take it.
+func (p *partition) givesWay(holder *entry, replace bool, now instant) bool {
+	switch {
+	case holder.state == leased:
+		return false
+	case holder.expired(now):
+		p.count(countExpired)
+	case replace:
+		p.count(countReplaced)
+	default:
+		return false
+	}
+	p.remove(holder)
+	return true
+}

@@ -1,0 +1,67 @@
+package embedded
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// queue is a named stream of messages. Its settings are read under a partition's
+// mutex and replaced as a whole without it.
+type queue struct {
+	settings   atomic.Pointer[store.Settings]
+	partitions map[int]*partition // under Store.mu; made by the first push
+}
+
+func newQueue() *queue {
+	q := &queue{partitions: make(map[int]*partition)}
+	q.settings.Store(&store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody})
+	return q
+}
+
+func (q *queue) load() store.Settings { return *q.settings.Load() }
+
+// changed returns the settings with a change. The number of partitions can only be
+// chosen when a queue is made, because a key's partition depends on it.
+func changed(s store.Settings, c store.Change, exists bool) (store.Settings, error) {
+	if c.Partitions != nil && *c.Partitions != s.Partitions {
+		if exists {
+			return s, &store.Error{Field: "partitions", Err: fmt.Errorf(
+				"%d is not what the queue was made with, %d: %w", *c.Partitions, s.Partitions, store.ErrInvalid)}
+		}
+		s.Partitions = *c.Partitions
+	}
+	if c.MaxBody != nil {
+		s.MaxBody = *c.MaxBody
+	}
+	if c.MaxMessages != nil {
+		s.MaxMessages = *c.MaxMessages
+	}
+	if c.Paused != nil {
+		s.Paused = *c.Paused
+	}
+	return s, nil
+}
+
+// configure changes a queue's settings under the store's mutex.
+func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q, exists := s.queues[name]
+	if !exists {
+		if !c.Create {
+			return store.Settings{}, notFound(name)
+		}
+		q = newQueue()
+	}
+	settings, err := changed(q.load(), c, exists)
+	if err != nil {
+		return store.Settings{}, err
+	}
+	q.settings.Store(&settings)
+	s.queues[name] = q
+	return settings, nil
+}
+
+func notFound(queue string) error { return &store.Error{Queue: queue, Err: store.ErrNotFound} }

@@ -1,0 +1,43 @@
+package embedded
+
+import "github.com/dueq-dev/dueq/store"
+
+// statsStep bounds the messages counted under the lock at a time.
+const statsStep = 10_000
+
+// addTo adds the partition's sizes and counters, as of one instant.
+func (p *partition) addTo(s *store.Stats, clock func() instant) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := clock()
+	for !p.waiting.advance(now, statsStep) {
+		p.mu.Unlock() // others may go first
+		p.mu.Lock()
+		now = clock()
+	}
+	s.Ready += int64(p.waiting.passed)
+	s.Scheduled += int64(p.waiting.len() - p.waiting.passed)
+	s.Leased += int64(p.leased.len())
+	s.Dead += int64(p.dead.len())
+	if first := p.waiting.firstAt(); now.reached(first) {
+		s.OldestReady = max(s.OldestReady, now.ms-first)
+	}
+	p.addCounters(&s.Counters)
+}
+
+func (p *partition) addCounters(c *store.Counters) {
+	c.Sent += p.counts[countSent]
+	c.Delivered += p.counts[countDelivered]
+	c.Acked += p.counts[countAcked]
+	c.Nacked += p.counts[countNacked]
+	c.Released += p.counts[countReleased]
+	c.Rejected += p.counts[countRejected]
+	c.LeaseLost += p.counts[countLeaseLost]
+	c.DeadLettered += p.counts[countDeadLettered]
+	c.Cancelled += p.counts[countCancelled]
+	c.Replaced += p.counts[countReplaced]
+	c.Expired += p.counts[countExpired]
+	c.Redriven += p.counts[countRedriven]
+	c.Purged += p.counts[countPurged]
+	c.Duplicates += p.counts[countDuplicates]
+}

@@ -1,0 +1,109 @@
+package embedded
+
+import (
+	"context"
+	"sync"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// maxPending bounds the events kept for a slow watcher. One that is further behind
+// is told that it missed some.
+const maxPending = 256
+
+// watchers are those who want to hear of the events of queues.
+type watchers struct {
+	mu      sync.Mutex
+	byQueue map[string]map[*watcher]struct{}
+}
+
+// watcher is one call of Watch. Events reach it through a list and a signal, so that
+// telling it never blocks and notify runs in the goroutine of its Watch.
+type watcher struct {
+	mu      sync.Mutex
+	pending []store.Event
+	signal  chan struct{}
+}
+
+func newWatcher() *watcher {
+	return &watcher{pending: []store.Event{{Kind: store.EventResync}}, signal: make(chan struct{}, 1)}
+}
+
+func (w *watcher) tell(e store.Event) {
+	w.mu.Lock()
+	if len(w.pending) == maxPending {
+		w.pending = append(w.pending[:0], store.Event{Kind: store.EventResync})
+	} else {
+		w.pending = append(w.pending, e)
+	}
+	w.mu.Unlock()
+	select {
+	case w.signal <- struct{}{}:
+	default: // it has been woken, and has not looked yet
+	}
+}
+
+// take returns what is pending.
+func (w *watcher) take() []store.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.pending
+	w.pending = nil
+	return events
+}
+
+// run passes events on until ctx ends, or the store is closed.
+func (w *watcher) run(ctx context.Context, closed <-chan struct{}, notify func(store.Event)) error {
+	for {
+		for _, e := range w.take() {
+			notify(e)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-closed:
+			return store.ErrClosed
+		case <-w.signal:
+		}
+	}
+}
+
+func (all *watchers) add(queue string, w *watcher) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.byQueue[queue] == nil {
+		all.byQueue[queue] = make(map[*watcher]struct{})
+	}
+	all.byQueue[queue][w] = struct{}{}
+}
+
+func (all *watchers) remove(queue string, w *watcher) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	delete(all.byQueue[queue], w)
+	if len(all.byQueue[queue]) == 0 {
+		delete(all.byQueue, queue)
+	}
+}
+
+// tell passes events on to the watchers of a queue.
+func (all *watchers) tell(queue string, events ...store.Event) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for w := range all.byQueue[queue] {
+		for _, e := range events {
+			w.tell(e)
+		}
+	}
+}
+
+// tellAll passes an event on to every watcher.
+func (all *watchers) tellAll(e store.Event) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, ws := range all.byQueue {
+		for w := range ws {
+			w.tell(e)
+		}
+	}
+}
