@@ -34,6 +34,20 @@ func (p *partition) check(from byte, pos position, limit int) store.CheckResult 
 	return r
 }
 
+// letter names the order that messages of a state are in.
+func (s state) letter() byte {
+	switch s {
+	case waiting:
+		return 'w'
+	case leased:
+		return 'l'
+	case dead:
+		return 'd'
+	case gone:
+	}
+	return '-'
+}
+
 // orderIndex returns where a letter stands in auditOrders, -1 for an unknown one.
 func orderIndex(letter byte) int {
 	for i := range len(auditOrders) {
@@ -64,8 +78,8 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	if p.byID[e.id] != e {
 		report("has a place but no record")
 	}
-	if want := map[state]byte{waiting: 'w', leased: 'l', dead: 'd'}[e.state]; want != letter {
-		report("is in the wrong order: %c instead of %c", letter, want)
+	if e.state.letter() != letter {
+		report("stands among %q but is %q", letter, e.state.letter())
 	}
 	past := e.past()
 	if past.failures > past.deliveries {
