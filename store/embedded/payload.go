@@ -33,6 +33,9 @@ func newPayload(m *store.Message) payload {
 }
 
 func packHeaders(headers map[string]string) []byte {
+	if len(headers) == 0 {
+		return nil // without the iterator, which allocates
+	}
 	var packed []byte
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		packed = appendText(packed, name)

@@ -197,10 +197,10 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 }
 
 // Watch calls notify, in the goroutine of the caller, for the events of a queue,
-// which need not exist. It returns nil when ctx ends, and store.ErrClosed when the
-// store is closed. A watcher more than 256 events behind gets a Resync instead.
+// which need not exist. It returns nil when ctx ends, also before it began, and
+// store.ErrClosed when the store is closed. A watcher more than 256 events behind gets a Resync instead.
 func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event)) error {
-	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {
+	if err := s.usable(context.WithoutCancel(ctx), store.ValidateQueue(queue)); err != nil {
 		return err
 	}
 	w := newWatcher()

@@ -134,6 +134,10 @@ func TestWatchEndsWithItsContextAndWithTheStore(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Errorf("context ended: got %v, want nil", err)
 		}
+		watch(ctx)
+		if err := <-ended; err != nil {
+			t.Errorf("context ended before: got %v, want nil", err)
+		}
 		_ = s.Close()
 		if err := <-ended; !errors.Is(err, store.ErrClosed) {
 			t.Errorf("store closed: got %v, want closed", err)
