@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/producer"
+	"github.com/dueq-dev/dueq/internal/receiver"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -18,11 +19,10 @@ type Client struct {
 	store    store.Store
 	log      *slog.Logger
 	refused  error // a bad Config: returned by every call
-	name     string
 	producer *producer.Producer
+	receiver *receiver.Receiver
 
 	open    context.Context // ends when Close is called
-	end     context.CancelFunc
 	mu      sync.Mutex
 	queues  map[string]*Queue
 	closed  bool
@@ -40,12 +40,11 @@ func New(s store.Store, config ...Config) *Client {
 
 func newClient(s store.Store, c Config, closeStore func() error, refused error) *Client {
 	ctx, end := context.WithCancel(context.Background())
-	name := strings.ToLower(rand.Text())[:clientNameLen]
+	name := uniqueName()
 	client := &Client{
-		store: s, log: c.Logger, refused: refused, name: name,
-		producer: producer.New(s, name),
-		open:     ctx, end: end,
-		queues: map[string]*Queue{},
+		store: s, log: c.Logger, refused: refused,
+		producer: producer.New(s, name), receiver: receiver.New(s, name),
+		open: ctx, queues: map[string]*Queue{},
 	}
 	client.close = sync.OnceValue(func() error {
 		client.mu.Lock()
@@ -58,9 +57,8 @@ func newClient(s store.Store, c Config, closeStore func() error, refused error) 
 	return client
 }
 
-// clientNameLen keeps names of producers and consumers, which are kept in the store,
-// short; 16 characters of base 32 are 80 random bits.
-const clientNameLen = 16
+// uniqueName returns a name of 80 random bits for a producer or a consumer.
+func uniqueName() string { return strings.ToLower(rand.Text())[:16] }
 
 // Queue returns the queue with the given name: 1 to 128 of A-Z a-z 0-9 . _ -, a
 // letter or digit first. Nothing is sent to the store: a queue comes into being with
@@ -107,13 +105,19 @@ func (c *Client) guard(ctx context.Context) error {
 	return c.refused
 }
 
-// enter makes Close wait until leave is called.
-func (c *Client) enter() (leave func(), err error) {
+// enter makes Close wait until leave is called, and end the ctx that is returned.
+func (c *Client) enter(ctx context.Context) (entered context.Context, leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	c.running.Add(1)
-	return c.running.Done, nil
+	ctx, end := context.WithCancel(ctx)
+	forget := context.AfterFunc(c.open, end)
+	return ctx, func() {
+		forget()
+		end()
+		c.running.Done()
+	}, nil
 }

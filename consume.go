@@ -1,8 +1,15 @@
 package dueq
 
 import (
+	"cmp"
 	"context"
+	"os"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/dueq-dev/dueq/internal/consumer"
+	"github.com/dueq-dev/dueq/store"
 )
 
 // ConsumeConfig of one [Queue.Consume]. The zero value is good for most.
@@ -58,5 +65,116 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeConfig) error {
 	if err := q.guard(ctx); err != nil {
 		return fail("consume", q.name, "", err)
 	}
-	return errTODO
+	c, err := c.complete()
+	if err == nil && h == nil {
+		err = invalid("handler", "is nil")
+	}
+	if err != nil {
+		return fail("consume", q.name, "", err)
+	}
+	ctx, leave, err := q.client.enter(ctx)
+	if err != nil {
+		return fail("consume", q.name, "", err)
+	}
+	defer leave()
+	err = q.consume(ctx, h, c)
+	if err == nil && q.client.open.Err() != nil {
+		err = ErrClosed
+	}
+	return fail("consume", q.name, "", err)
+}
+
+// consume learns how many partitions there are, for as long as that takes, and runs a
+// consumer of them.
+func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeConfig) error {
+	settings, err := consumer.Insist(ctx, q.client.log, q.learn)
+	if err != nil || ctx.Err() != nil {
+		return err
+	}
+	for _, wrap := range slices.Backward(c.Middleware) {
+		h = wrap(h)
+	}
+	return consumer.New(consumer.Config{
+		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions,
+		Name: c.Name + "-" + uniqueName(), Log: q.client.log,
+		Handle: func(ctx context.Context, held *consumer.Held) error {
+			return h(ctx, newDelivery(q.name, &held.Delivery, held))
+		},
+		Backoff: c.Backoff, Concurrency: c.Concurrency, Prefetch: c.Prefetch,
+		Lease: c.Lease, Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
+	}).Run(ctx)
+}
+
+// Defaults and limits of a ConsumeConfig.
+const (
+	defaultConcurrency = 10
+	maxConcurrency     = 10_000
+	defaultPrefetch    = 500
+	maxPrefetch        = 10_000
+	defaultGrace       = 10 * time.Second
+	maxConsumerName    = 40
+)
+
+// complete returns c with its defaults, or what is wrong with it.
+func (c ConsumeConfig) complete() (ConsumeConfig, error) {
+	for _, span := range []struct {
+		field string
+		value time.Duration
+	}{{"timeout", c.Timeout}, {"grace", c.Grace}, {"max hold", c.MaxHold}} {
+		if span.value < 0 {
+			return c, invalid(span.field, "%s is negative", span.value)
+		}
+	}
+	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.Prefetch = cmp.Or(c.Prefetch, defaultPrefetch)
+	c.Lease = cmp.Or(c.Lease, defaultLease)
+	c.Grace = cmp.Or(c.Grace, defaultGrace)
+	if c.Backoff == nil {
+		c.Backoff = Backoff(time.Second, time.Hour)
+	}
+	if c.Name == "" {
+		c.Name = hostName()
+	}
+	return c, c.check()
+}
+
+func (c ConsumeConfig) check() error {
+	switch {
+	case c.Concurrency < 1 || c.Concurrency > maxConcurrency:
+		return invalid("concurrency", "%d is outside 1 to %d", c.Concurrency, maxConcurrency)
+	case c.Prefetch < 1 || c.Prefetch > maxPrefetch:
+		return invalid("prefetch", "%d is outside 1 to %d", c.Prefetch, maxPrefetch)
+	case len(c.Name) > maxConsumerName || strings.ContainsFunc(c.Name, notInName):
+		return invalid("name", "%.50q: want at most %d letters, digits, '.', '_', '-'", c.Name, maxConsumerName)
+	case slices.ContainsFunc(c.Middleware, func(m Middleware) bool { return m == nil }):
+		return invalid("middleware", "one is nil")
+	}
+	return checkLease(c.Lease)
+}
+
+// checkLease gives the limits in units people use.
+func checkLease(lease time.Duration) error {
+	if ms := lease.Milliseconds(); ms < store.MinLease || ms > store.MaxLease || lease%time.Millisecond != 0 {
+		return invalid("lease", "%s is outside 1s to 12h, or not whole milliseconds", lease)
+	}
+	return nil
+}
+
+func notInName(r rune) bool {
+	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r)
+}
+
+// hostName returns the name of the host, without what may not be in a name.
+func hostName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "consumer"
+	}
+	host = strings.Map(func(r rune) rune {
+		if notInName(r) {
+			return '-'
+		}
+		return r
+	}, host)
+	return cmp.Or(host[:min(len(host), maxConsumerName)], "consumer")
 }

@@ -2,6 +2,7 @@ package dueq
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -31,9 +32,19 @@ type Delivery struct {
 	holder holder
 }
 
-// holder settles the delivery it belongs to.
+// holder settles the delivery it belongs to; spans are in ms.
 type holder interface {
-	settle(ctx context.Context, verdict store.Verdict, delay int64, failure string) error
+	Settle(ctx context.Context, verdict store.Verdict, delay int64, failure string) error
+}
+
+func newDelivery(queue string, d *store.Delivery, h holder) *Delivery {
+	id := d.Receipt.ID
+	return &Delivery{
+		ID: id.String(), Queue: queue, Key: d.Key, Headers: d.Headers, Body: d.Body,
+		Attempt: d.Receipt.Attempt, Failures: d.Failures, MaxAttempts: d.MaxAttempts,
+		Due: fromInstant(d.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(d.Expiry),
+		holder: h,
+	}
 }
 
 // Ack says that the message is done: leased -> (gone). Errors: [ErrLeaseLost]. A
@@ -81,9 +92,9 @@ func (d *Delivery) settle(ctx context.Context, v store.Verdict, delay time.Durat
 	default:
 		failure := ""
 		if reason != nil {
-			failure = reason.Error()
+			failure = fmt.Sprint(reason)
 		}
-		err = d.holder.settle(ctx, v, toSpan(delay), failure)
+		err = d.holder.Settle(ctx, v, toSpan(delay), failure)
 	}
 	return fail(string(v), d.Queue, d.ID, err)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/dueq-dev/dueq/internal/receiver"
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -19,6 +20,7 @@ type Queue struct {
 	invalid  error // a bad name: returned by every method
 	settings atomic.Pointer[store.Settings]
 	turn     atomic.Uint64 // whose turn among the partitions it is
+	bell     receiver.Bell // for those who wait in Receive
 }
 
 // Name returns the queue's name.

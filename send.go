@@ -2,9 +2,9 @@ package dueq
 
 import (
 	"context"
-	"errors"
 	"strings"
 
+	"github.com/dueq-dev/dueq/internal/producer"
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -22,22 +22,30 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
 	}
-	settings, p, sent, err := q.prepare(ctx, m)
-	if err == nil {
-		err = sent.Validate(settings.MaxBody)
-	}
+	sent, err := q.prepare(ctx, &m)
 	if err != nil {
 		return "", fail("send", q.name, m.ID, err)
 	}
-	results, err := q.client.producer.Push(ctx, p, []store.Message{sent})
-	r := q.sendResult(sent.ID, results, 0, err)
+	r := q.push(ctx, sent, m.ID != "")
 	return r.ID, r.Err
+}
+
+// push sends one message; if it is sent again, in the way that stores nothing twice.
+func (q *Queue) push(ctx context.Context, m store.Message, again bool) SendResult {
+	p, messages := q.partition(m.ID.Partition()), []store.Message{m}
+	if again {
+		if o, ok := q.client.producer.Recall(ctx, p, messages)[m.ID]; ok {
+			return q.sendResult(m.ID, []store.PushResult{o.Result}, 0, o.Err)
+		}
+	}
+	results, err := q.client.producer.Push(ctx, p, messages)
+	return q.sendResult(m.ID, results, 0, err)
 }
 
 // sendResult tells what became of message i of a push.
 func (q *Queue) sendResult(id store.ID, results []store.PushResult, i int, err error) SendResult {
 	switch {
-	case err != nil && definite(err):
+	case err != nil && producer.Definite(err):
 		return SendResult{Err: fail("send", q.name, "", err)}
 	case err != nil:
 		return SendResult{ID: id.String(), Err: fail("send", q.name, id.String(), err)}
@@ -50,60 +58,51 @@ func (q *Queue) sendResult(id store.ID, results []store.PushResult, i int, err e
 	}
 }
 
-// definite reports whether nothing was stored for certain.
-func definite(err error) bool {
-	for _, e := range []error{ErrInvalid, ErrTooLarge, ErrQueueFull, ErrClosed} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
 // prepare checks what can be checked without the store first, then learns the
-// queue's settings and gives the message an id, if it has none.
-func (q *Queue) prepare(ctx context.Context, m Message) (store.Settings, store.Partition, store.Message, error) {
-	none := store.Partition{}
+// queue's settings, and gives the message an id, if it has none.
+func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, error) {
 	sent, err := m.plain()
 	if err != nil {
-		return store.Settings{}, none, sent, err
+		return sent, err
 	}
-	settings, err := q.learn(ctx)
+	settings, err := q.learnFor(ctx, len(m.Body))
 	if err != nil {
-		return settings, none, sent, err
+		return sent, err
 	}
-	if len(m.Body) > settings.MaxBody { // it may have been raised
-		if settings, err = q.configure(ctx, store.Change{}); err != nil {
-			return settings, none, sent, err
-		}
+	if err := q.identify(&sent, settings.Partitions); err != nil {
+		return sent, err
 	}
-	index, err := q.choose(&sent, settings.Partitions)
-	if err != nil {
-		return settings, none, sent, err
-	}
-	if sent.ID.IsZero() {
-		sent.ID = route.NewID(index)
-	}
-	return settings, q.partition(index), sent, nil
+	return sent, sent.Validate(settings.MaxBody)
 }
 
-// choose returns the partition of a message.
-func (q *Queue) choose(m *store.Message, partitions int) (int, error) {
-	switch {
-	case m.Key != "":
-		index := route.ByKey(m.Key, partitions)
-		if !m.ID.IsZero() && m.ID.Partition() != index {
-			return 0, invalid("id", "%s is of partition %d, its key of %d: it was not sent with this key", m.ID, m.ID.Partition(), index)
-		}
-		return index, nil
-	case !m.ID.IsZero():
-		if m.ID.Partition() >= partitions {
-			return 0, invalid("id", "%s is of partition %d, the queue has %d", m.ID, m.ID.Partition(), partitions)
-		}
-		return m.ID.Partition(), nil
-	default:
-		return q.nextPartition(partitions), nil
+// learnFor is learn, but reads the settings anew if a body is too large for what is
+// known: the limit may have been raised.
+func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) {
+	settings, err := q.learn(ctx)
+	if err == nil && body > settings.MaxBody && body <= store.MaxBody {
+		return q.configure(ctx, store.Change{})
 	}
+	return settings, err
+}
+
+// identify gives a message its id, which says its partition, or checks the one it has.
+func (q *Queue) identify(m *store.Message, partitions int) error {
+	if m.ID.IsZero() {
+		if m.Key == "" {
+			m.ID = route.NewID(q.nextPartition(partitions))
+		} else {
+			m.ID = route.NewID(route.ByKey(m.Key, partitions))
+		}
+		return nil
+	}
+	index := m.ID.Partition()
+	if m.Key != "" && index != route.ByKey(m.Key, partitions) {
+		return invalid("id", "%s was not sent with this key: it is of another partition", m.ID)
+	}
+	if index >= partitions {
+		return invalid("id", "%s is of partition %d, the queue has %d", m.ID, index, partitions)
+	}
+	return nil
 }
 
 // defaultMaxAttempts is what a message without MaxAttempts gets: with the default

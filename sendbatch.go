@@ -1,8 +1,15 @@
 package dueq
 
-import "context"
+import (
+	"context"
+	"sync"
 
-// MaxSendBatch is how many messages one [Queue.SendBatch] takes.
+	"github.com/dueq-dev/dueq/internal/producer"
+	"github.com/dueq-dev/dueq/internal/route"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// maxSendBatch is how many messages one SendBatch takes.
 const maxSendBatch = 10_000
 
 // SendBatch sends up to 10,000 messages in as few calls as it can: at most 500
@@ -12,13 +19,153 @@ const maxSendBatch = 10_000
 // with the same key the second is [ErrDuplicate].
 //
 // The error is for the batch as a whole: [ErrInvalid] for none or too many messages,
-// [ErrClosed], the error of a ctx that had ended before; nothing was stored then.
+// [ErrClosed], the error of a ctx that had ended before, or why the queue's settings
+// could not be read; nothing was stored then.
 func (q *Queue) SendBatch(ctx context.Context, messages []Message) ([]SendResult, error) {
 	if err := q.guard(ctx); err != nil {
-		return nil, fail("send batch", q.name, "", err)
+		return nil, fail("send", q.name, "", err)
 	}
 	if n := len(messages); n < 1 || n > maxSendBatch {
-		return nil, fail("send batch", q.name, "", invalid("messages", "%d is outside 1 to %d", n, maxSendBatch))
+		return nil, fail("send", q.name, "", invalid("messages", "%d is outside 1 to %d", n, maxSendBatch))
 	}
-	return nil, errTODO
+	largest := 0
+	for i := range messages {
+		largest = max(largest, len(messages[i].Body))
+	}
+	settings, err := q.learnFor(ctx, largest)
+	if err != nil {
+		return nil, fail("send", q.name, "", err)
+	}
+	b := &batch{queue: q, results: make([]SendResult, len(messages)), partitions: map[int]*share{}}
+	for i := range messages {
+		b.add(i, &messages[i], settings)
+	}
+	b.send(ctx)
+	return b.results, nil
+}
+
+// batch is a SendBatch under way.
+type batch struct {
+	queue      *Queue
+	results    []SendResult
+	partitions map[int]*share
+	keyless    *share // whose turn it is
+	count      int    // messages and bytes given to it in this turn
+	bytes      int
+}
+
+// share is what goes to one partition, in order.
+type share struct {
+	partition store.Partition
+	messages  []store.Message
+	places    []int // of the messages in the batch
+}
+
+// add gives a message its partition, or its error.
+func (b *batch) add(i int, m *Message, settings store.Settings) {
+	q := b.queue
+	sent, err := m.plain()
+	if err == nil {
+		err = b.place(i, sent, settings)
+	}
+	if err != nil {
+		b.results[i] = SendResult{Err: fail("send", q.name, m.ID, err)}
+	}
+}
+
+func (b *batch) place(i int, m store.Message, settings store.Settings) error {
+	if m.Key == "" && m.ID.IsZero() {
+		m.ID = route.NewID(b.turn(&m, settings.Partitions).partition.Index)
+	} else if err := b.queue.identify(&m, settings.Partitions); err != nil {
+		return err
+	}
+	if err := m.Validate(settings.MaxBody); err != nil {
+		return err
+	}
+	s := b.share(m.ID.Partition())
+	s.messages = append(s.messages, m)
+	s.places = append(s.places, i)
+	return nil
+}
+
+// turn returns the partition for a message that may go to any: the same one until a
+// whole call is full.
+func (b *batch) turn(m *store.Message, partitions int) *share {
+	size := m.Size()
+	if b.keyless == nil || b.count == store.MaxBatch || b.bytes+size > store.MaxBatchBytes {
+		b.keyless, b.count, b.bytes = b.share(b.queue.nextPartition(partitions)), 0, 0
+	}
+	b.count++
+	b.bytes += size
+	return b.keyless
+}
+
+func (b *batch) share(index int) *share {
+	s := b.partitions[index]
+	if s == nil {
+		s = &share{partition: b.queue.partition(index)}
+		b.partitions[index] = s
+	}
+	return s
+}
+
+// send pushes to all partitions at a time, and to each in order.
+func (b *batch) send(ctx context.Context) {
+	var sending sync.WaitGroup
+	for _, s := range b.partitions {
+		sending.Go(func() { b.sendShare(ctx, s) })
+	}
+	sending.Wait()
+}
+
+func (b *batch) sendShare(ctx context.Context, s *share) {
+	p := b.queue.client.producer
+	b.settleKnown(s, p.Recall(ctx, s.partition, s.messages))
+	var failed error
+	for len(s.messages) > 0 {
+		n := chunk(s.messages)
+		var results []store.PushResult
+		err := failed
+		if err == nil {
+			results, err = p.Push(ctx, s.partition, s.messages[:n])
+		}
+		for i := range n {
+			b.results[s.places[i]] = b.queue.sendResult(s.messages[i].ID, results, i, err)
+		}
+		if err != nil && !producer.Definite(err) {
+			failed = err // the store does not answer: do not wait for that once per call
+		}
+		s.messages, s.places = s.messages[n:], s.places[n:]
+	}
+}
+
+// settleKnown takes the messages out of s whose outcome is known without a push.
+func (b *batch) settleKnown(s *share, known map[store.ID]producer.Outcome) {
+	if len(known) == 0 {
+		return
+	}
+	rest := &share{partition: s.partition}
+	for i := range s.messages {
+		id, place := s.messages[i].ID, s.places[i]
+		o, ok := known[id]
+		if !ok {
+			rest.messages = append(rest.messages, s.messages[i])
+			rest.places = append(rest.places, place)
+			continue
+		}
+		b.results[place] = b.queue.sendResult(id, []store.PushResult{o.Result}, 0, o.Err)
+	}
+	*s = *rest
+}
+
+// chunk returns how many of the messages go into one call.
+func chunk(messages []store.Message) int {
+	size := 0
+	for i := range messages {
+		size += messages[i].Size()
+		if i == store.MaxBatch || i > 0 && size > store.MaxBatchBytes {
+			return i
+		}
+	}
+	return len(messages)
 }

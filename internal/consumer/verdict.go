@@ -1,6 +1,15 @@
 package consumer
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dueq-dev/dueq/store"
+)
 
 // RetryError chooses when a failed delivery comes back.
 type RetryError struct {
@@ -35,4 +44,87 @@ func text(err error, instead string) string {
 		return instead
 	}
 	return fmt.Sprint(err)
+}
+
+// errGoexit is the failure of a handler that ended its goroutine.
+var errGoexit = errors.New("the handler called runtime.Goexit")
+
+// panicError is the failure of a handler that panicked.
+type panicError struct {
+	value any
+	stack string
+}
+
+// newPanicError is to be called while recovering.
+func newPanicError(value any) *panicError {
+	stack := string(debug.Stack())
+	// Above the frame of panic are only those of the recovery.
+	if _, below, ok := strings.Cut(stack, "\npanic("); ok {
+		_, below, _ = strings.Cut(below, "\n") // the rest of that line
+		_, stack, _ = strings.Cut(below, "\n") // its file
+	}
+	return &panicError{value: value, stack: stack}
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
+
+// Verdict on a delivery, with its details.
+type Verdict struct {
+	Verdict store.Verdict
+	Delay   int64 // ms
+	Failure string
+}
+
+// judge turns what a handler returned into a verdict. failures counts this one too;
+// cause is why the handler's context had ended, if it had.
+func (w *work) judge(err error, failures int, cause error) Verdict {
+	if err == nil {
+		return Verdict{Verdict: store.Ack}
+	}
+	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(failures) })
+}
+
+// Judge turns the error of a handler into a verdict. A consumer that is stopping takes
+// an error for "interrupted", unless it says otherwise.
+func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
+	if _, ok := errors.AsType[*RejectError](err); ok {
+		return Verdict{Verdict: store.Reject, Failure: fmt.Sprint(err)}
+	}
+	if _, ok := errors.AsType[*DropError](err); ok {
+		return Verdict{Verdict: store.Ack}
+	}
+	if stopping {
+		return Verdict{Verdict: store.Release}
+	}
+	v := Verdict{Verdict: store.Nack, Failure: fmt.Sprint(err)}
+	if retry, ok := errors.AsType[*RetryError](err); ok {
+		v.Delay = min(retry.Delay, store.MaxDelay)
+		return v
+	}
+	v.Delay = backoff().Milliseconds()
+	return v
+}
+
+// backoff guards against a function of the user's that panics or returns nonsense.
+func (w *work) backoff(failures int) (d time.Duration) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.config.Log.Error("dueq: Backoff panicked, one minute is taken", "panic", v)
+			d = time.Minute
+		}
+	}()
+	return min(max(w.config.Backoff(failures), 0), store.MaxDelay*time.Millisecond)
+}
+
+// Cut shortens a failure text to store.MaxFailure bytes, at the boundary of a rune.
+func Cut(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= store.MaxFailure {
+		return s
+	}
+	end := store.MaxFailure
+	for !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end]
 }

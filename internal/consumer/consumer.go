@@ -1,0 +1,179 @@
+// Package consumer runs the loops of a consumer, one role a file:
+//
+//	fetch      claims messages of one partition when there is room for them
+//	work       runs handlers
+//	settle     tells the store what handlers decided
+//	extend     prolongs the leases of what is held
+//	lapse      ends the work on leases that could have run out
+//	wake       passes the store's hints on to the fetchers and to handlers
+//	heartbeat  says that the consumer is alive
+//
+// A role that runs has one method Run(ctx), which blocks until ctx ends and everything
+// it started has stopped. Run of [Consumer] starts and stops them in the right order.
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Config of a Consumer. All fields are set and valid, but for the spans that may be 0.
+type Config struct {
+	Store      store.Store
+	Queue      string
+	Partitions int
+	Name       string // unique for ever: it stands for the claims of one Consumer
+	Log        *slog.Logger
+
+	Handle  func(context.Context, *Held) error
+	Backoff func(failures int) time.Duration
+
+	Concurrency int
+	Prefetch    int
+	Lease       time.Duration
+	Timeout     time.Duration // 0: none
+	Grace       time.Duration
+	MaxHold     time.Duration // 0: none
+	AtMostOnce  bool
+}
+
+const (
+	// callTimeout bounds a call whose caller has no deadline of its own.
+	callTimeout = 5 * time.Second
+	// abandonAfter is how long handlers may ignore the end of their context.
+	abandonAfter = 5 * time.Second
+	// unwind is how long workers get to return from calls that were cut short.
+	unwind = time.Second
+)
+
+// Consumer is one consumer of a queue.
+type Consumer struct {
+	config   Config
+	outage   *outage
+	held     *holdings
+	settler  *settler
+	work     *work
+	fetchers []*fetch
+}
+
+// New returns a consumer that can Run once.
+func New(c Config) *Consumer {
+	if c.AtMostOnce {
+		c.Prefetch = 0 // what waits for a worker when the process dies is lost
+	}
+	outage := &outage{log: c.Log, failing: map[string]bool{}}
+	held := newHoldings()
+	settler := &settler{store: c.Store, log: c.Log}
+	work := newWork(c, held, settler)
+	n := &Consumer{config: c, outage: outage, held: held, settler: settler, work: work}
+	for index := range c.Partitions {
+		n.fetchers = append(n.fetchers, newFetch(c, index, work, outage))
+	}
+	return n
+}
+
+// Run consumes until ctx ends, then stops gracefully. It returns nil, or why it could
+// not go on: an error of kind ErrClosed or ErrInvalid of the store, or one that tells
+// how many handlers it has left behind.
+func (c *Consumer) Run(ctx context.Context) error {
+	life, kill := context.WithCancel(context.WithoutCancel(ctx))
+	defer kill()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	tending, endTending := context.WithCancel(life)
+	defer endTending()
+	tended := c.tend(tending)
+	c.work.start(life, ctx.Done())
+
+	fetched := c.fetch(ctx, life, stop)
+	c.work.releaseWaiting(ctx.Done(), fetched.done)
+	<-fetched.done
+	left := c.stop(kill)
+	endTending()
+	tended.Wait()
+	c.farewell(life)
+	return errors.Join(fetched.err, left)
+}
+
+// tend starts the roles that look after what is held for as long as something is.
+func (c *Consumer) tend(ctx context.Context) *sync.WaitGroup {
+	var running sync.WaitGroup
+	running.Go(func() { (&wake{c.config, c.outage, c.held, c.fetchers}).Run(ctx) })
+	running.Go(func() { (&heartbeat{c.config, c.outage}).Run(ctx) })
+	if !c.config.AtMostOnce {
+		running.Go(func() { (&extend{c.config, c.outage, c.held}).Run(ctx) })
+		running.Go(func() { (&lapse{c.config, c.held}).Run(ctx) })
+	}
+	return &running
+}
+
+// fetching is the fetchers at work.
+type fetching struct {
+	done chan struct{}
+	err  error // once done
+}
+
+// fetch runs the fetchers until ctx ends; the first that cannot go on calls stop.
+func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fetching {
+	f := &fetching{done: make(chan struct{})}
+	errs := make([]error, len(c.fetchers))
+	var running sync.WaitGroup
+	for i, fetcher := range c.fetchers {
+		running.Go(func() {
+			defer stop()
+			errs[i] = fetcher.Run(ctx, life)
+		})
+	}
+	go func() {
+		defer close(f.done)
+		running.Wait()
+		f.err = errors.Join(errs...)
+	}()
+	return f
+}
+
+// stop waits for handlers: as long as Grace, then, with their contexts ended, for as
+// long as abandonAfter. It returns how many it had to leave behind.
+func (c *Consumer) stop(kill context.CancelFunc) error {
+	done := c.work.finish()
+	if !within(c.config.Grace, done) {
+		c.held.stopAll(store.ErrClosed)
+	}
+	if !within(abandonAfter, done) {
+		c.work.release(c.held.all())
+	}
+	kill()
+	if n := c.work.running.Load(); !within(unwind, done) && n > 0 {
+		return fmt.Errorf("%d handlers still run, %s after the end of their context", n, abandonAfter)
+	}
+	return nil
+}
+
+// farewell takes the consumer out of the list of live ones, if the store answers.
+func (c *Consumer) farewell(life context.Context) {
+	ctx, end := context.WithTimeout(context.WithoutCancel(life), unwind)
+	defer end()
+	_, err := c.config.Store.Heartbeat(ctx, c.config.Queue, c.config.Name, 0)
+	if err != nil {
+		c.config.Log.Debug("dueq: no farewell, the consumer will be forgotten in time",
+			"queue", c.config.Queue, "consumer", c.config.Name, "error", err)
+	}
+}
+
+// within reports whether done is closed before d has passed.
+func within(d time.Duration, done <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

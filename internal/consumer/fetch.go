@@ -1,0 +1,133 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+const (
+	// guardPoll is the longest sleep of a fetcher: hints can get lost, and another
+	// consumer may have died holding messages. It keeps the promise that those are back
+	// within lease + 1 s, with store.MinLease.
+	guardPoll = 2 * time.Second
+	// breather keeps claims that hand out nothing, though something is due, from
+	// becoming a busy loop.
+	breather = time.Millisecond
+)
+
+// fetch claims the messages of one partition.
+type fetch struct {
+	config    Config
+	partition store.Partition
+	role      string
+	work      *work
+	outage    *outage
+	wake      chan struct{}
+	number    uint64 // of the last claim
+}
+
+func newFetch(c Config, index int, w *work, o *outage) *fetch {
+	return &fetch{
+		config: c, partition: store.Partition{Queue: c.Queue, Index: index},
+		role: "fetch " + strconv.Itoa(index), work: w, outage: o,
+		wake: make(chan struct{}, 1),
+	}
+}
+
+// ring makes the fetcher look again, now or when it has room.
+func (f *fetch) ring() {
+	select {
+	case f.wake <- struct{}{}:
+	default: // it is going to look anyway
+	}
+}
+
+// Run claims until ctx ends; a claim that is under way then is finished, in life. It
+// returns only errors after which it is of no use to go on.
+func (f *fetch) Run(ctx, life context.Context) error {
+	for {
+		room := f.work.capacity.take(ctx, store.MaxBatch)
+		if room == 0 {
+			return nil
+		}
+		wait, err := f.claim(ctx, life, room)
+		if err != nil {
+			return err
+		}
+		if !f.sleep(ctx, wait) {
+			return nil
+		}
+	}
+}
+
+// claim fills up to room places and tells how long there will be nothing more.
+func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error) {
+	f.number++
+	request := store.ClaimRequest{
+		Consumer: f.config.Name, Number: f.number, Max: room,
+		Lease: f.config.Lease.Milliseconds(), AckOnClaim: f.config.AtMostOnce,
+	}
+	began := time.Now()
+	result, err := f.ask(ctx, life, request)
+	f.work.capacity.give(room - len(result.Deliveries))
+	if err != nil {
+		return 0, err
+	}
+	for i := range result.Deliveries {
+		f.work.accept(f.partition, result.Deliveries[i], began)
+	}
+	if len(result.Deliveries) == 0 {
+		return min(max(result.Wait, breather), guardPoll), nil
+	}
+	return min(result.Wait, guardPoll), nil
+}
+
+// ask repeats a claim until its outcome is known: a new one would leave the deliveries
+// of the old one, if there are any, to wait for the end of their leases.
+func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (store.ClaimResult, error) {
+	for try := 0; ; try++ {
+		last := ctx.Err() != nil
+		if last && try == 0 {
+			return store.ClaimResult{}, nil
+		}
+		call, end := context.WithTimeout(life, callTimeout)
+		result, err := f.config.Store.Claim(call, f.partition, request)
+		end()
+		switch {
+		case err == nil:
+			f.outage.over(f.role)
+			return result, nil
+		case hopeless(err):
+			return store.ClaimResult{}, err
+		case last:
+			return store.ClaimResult{}, nil
+		}
+		f.outage.begin(f.role, err)
+		pause(ctx, retryDelay(try))
+	}
+}
+
+// sleep waits for d, or for a hint. It returns false when ctx has ended.
+func (f *fetch) sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.wake:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// hopeless reports whether an error of the store will not pass.
+func hopeless(err error) bool {
+	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrInvalid)
+}

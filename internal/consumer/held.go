@@ -1,0 +1,173 @@
+package consumer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Held is a delivery that this consumer holds.
+type Held struct {
+	Partition store.Partition
+	Delivery  store.Delivery
+
+	settler *settler
+	since   time.Time  // when its claim began, by the local monotonic clock
+	turn    sync.Mutex // one verdict at a time
+
+	mu       sync.Mutex
+	deadline time.Time // the lease cannot have run out before
+	until    time.Time // not to be extended after; zero: no limit
+	phase    phase
+	cause    error // why it is not to be worked on any more
+	end      context.CancelCauseFunc
+}
+
+// phase is how far a held delivery is.
+type phase int
+
+const (
+	open     phase = iota // no verdict yet
+	settling              // the store is being told
+	settled               // the store knows, or gave it to somebody else
+)
+
+// Settle tells the store the verdict on the delivery, for a handler that does so by
+// itself. What the handler returns is ignored then.
+func (h *Held) Settle(ctx context.Context, v store.Verdict, delay int64, failure string) error {
+	if v == store.Extend {
+		return h.settler.extend(ctx, h, delay)
+	}
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	return h.settler.settle(ctx, h, v, delay, failure)
+}
+
+// begin makes the context of the handler, unless there is a reason not to start it.
+func (h *Held) begin(parent context.Context, timeout time.Duration) (context.Context, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause != nil {
+		return nil, h.cause
+	}
+	if timeout > 0 {
+		if until := time.Now().Add(timeout); h.until.IsZero() || until.Before(h.until) {
+			h.until = until
+		}
+	}
+	ctx, end := context.WithCancelCause(parent)
+	h.end = end
+	return ctx, nil
+}
+
+// stop ends the work on the delivery; the first cause stays.
+func (h *Held) stop(cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.cause == nil {
+		h.cause = cause
+	}
+	if h.end != nil {
+		h.end(cause)
+	}
+}
+
+// lose notes that the lease is somebody else's, unless a verdict is on its way: then
+// that is why the store does not know the lease any more. It reports whether it was.
+func (h *Held) lose() bool {
+	h.mu.Lock()
+	lost := h.phase == open
+	if lost {
+		h.phase = settled
+	}
+	h.mu.Unlock()
+	if lost {
+		h.stop(store.ErrLeaseLost)
+	}
+	return lost
+}
+
+func (h *Held) setPhase(p phase) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.phase = p
+}
+
+// state returns how far the delivery is and why it is not to be worked on, if so.
+func (h *Held) state() (phase, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.phase, h.cause
+}
+
+// extended notes that the lease cannot run out before deadline.
+func (h *Held) extended(deadline time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if deadline.After(h.deadline) {
+		h.deadline = deadline
+	}
+}
+
+// remaining is for how long the lease is certain to last.
+func (h *Held) remaining(now time.Time) time.Duration {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.deadline.Sub(now)
+}
+
+// extendable reports whether the lease should be prolonged when less than below of it
+// is left.
+func (h *Held) extendable(now time.Time, below time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.phase == open && h.deadline.Sub(now) <= below && (h.until.IsZero() || now.Before(h.until))
+}
+
+// holdings are all deliveries that a consumer holds.
+type holdings struct {
+	mu  sync.Mutex
+	set map[store.Receipt]*Held
+}
+
+func newHoldings() *holdings { return &holdings{set: map[store.Receipt]*Held{}} }
+
+func (s *holdings) add(h *Held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.set[h.Delivery.Receipt] = h
+}
+
+func (s *holdings) remove(h *Held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.set, h.Delivery.Receipt)
+}
+
+func (s *holdings) all() []*Held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*Held, 0, len(s.set))
+	for _, h := range s.set {
+		all = append(all, h)
+	}
+	return all
+}
+
+// stopAll ends the work on everything.
+func (s *holdings) stopAll(cause error) {
+	for _, h := range s.all() {
+		h.stop(cause)
+	}
+}
+
+// cancel ends the work on a message whose cancellation was asked for.
+func (s *holdings) cancel(id store.ID) {
+	for _, h := range s.all() {
+		if phase, _ := h.state(); h.Delivery.Receipt.ID == id && phase != settled {
+			h.stop(store.ErrCancelled)
+		}
+	}
+}

@@ -1,0 +1,48 @@
+package consumer
+
+import (
+	"context"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// lapse ends the work on deliveries whose leases could run out soon: extending them
+// has failed for too long, or they are not to be extended any more. It goes by the
+// local monotonic clock, counted from before the call that began the lease, so it can
+// only be early.
+type lapse struct {
+	config Config
+	held   *holdings
+}
+
+// Run looks after leases until ctx ends.
+func (l *lapse) Run(ctx context.Context) {
+	ticker := time.NewTicker(l.margin())
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			l.endLapsing()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// margin is both how often to look and how long before its end a lease is given up.
+func (l *lapse) margin() time.Duration { return min(l.config.Lease/10, time.Second) }
+
+// endLapsing gives up what would be within the margin at the next look. A verdict on
+// such a delivery is still tried once: it succeeds if nobody else has the message yet.
+func (l *lapse) endLapsing() {
+	now := time.Now()
+	for _, h := range l.held.all() {
+		phase, cause := h.state()
+		if phase == open && cause == nil && h.remaining(now) <= 2*l.margin() {
+			l.config.Log.Warn("dueq: lease about to run out, its handler is told to stop",
+				attributes(h, "held", now.Sub(h.since))...)
+			h.stop(store.ErrLeaseLost)
+		}
+	}
+}

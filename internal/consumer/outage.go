@@ -1,0 +1,85 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// outage sees to it that a store that cannot be reached is logged once, however many
+// roles notice, and once more when all of them are served again.
+type outage struct {
+	log     *slog.Logger
+	mu      sync.Mutex
+	failing map[string]bool // roles
+	since   time.Time
+}
+
+// begin notes that a role was refused.
+func (o *outage) begin(role string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.failing) == 0 {
+		o.since = time.Now()
+		o.log.Warn("dueq: store does not serve the consumer, will keep trying", "role", role, "error", err)
+	}
+	o.failing[role] = true
+}
+
+// over notes that a role was served.
+func (o *outage) over(role string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.failing[role] {
+		return
+	}
+	delete(o.failing, role)
+	if len(o.failing) == 0 {
+		o.log.Info("dueq: store serves the consumer again", "after", time.Since(o.since))
+	}
+}
+
+// retryDelay is how long to wait after the try-th failure in a row, from 0: longer and
+// longer up to about 2 s, with jitter, so that many consumers do not return at once.
+func retryDelay(try int) time.Duration {
+	const first, doublings = 50 * time.Millisecond, 5
+	d := first << min(try, doublings)
+	return d + rand.N(d/4) //nolint:gosec // jitter needs no secrecy
+}
+
+// pause sleeps for d or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Insist asks the store until it answers, with an error only if that cannot change, or
+// if ctx ends first: then with no error, and nothing.
+func Insist[T any](ctx context.Context, log *slog.Logger, ask func(context.Context) (T, error)) (T, error) {
+	o := &outage{log: log, failing: map[string]bool{}}
+	for try := 0; ; try++ {
+		call, end := context.WithTimeout(ctx, callTimeout)
+		answer, err := ask(call)
+		end()
+		switch {
+		case err == nil:
+			o.over("start")
+			return answer, nil
+		case ctx.Err() != nil:
+			return answer, nil
+		case hopeless(err) || errors.Is(err, store.ErrCorrupt):
+			return answer, err
+		}
+		o.begin("start", err)
+		pause(ctx, retryDelay(try))
+	}
+}

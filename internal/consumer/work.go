@@ -1,0 +1,215 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// work runs handlers on what fetchers bring.
+type work struct {
+	config   Config
+	capacity *capacity
+	held     *holdings
+	settler  *settler
+
+	ready    chan *Held // never full: capacity sees to that
+	workers  sync.WaitGroup
+	running  atomic.Int64 // handlers
+	life     context.Context
+	stopping <-chan struct{}
+}
+
+func newWork(c Config, held *holdings, s *settler) *work {
+	return &work{
+		config: c, capacity: newCapacity(c), held: held, settler: s,
+		ready: make(chan *Held, c.Concurrency+c.Prefetch),
+	}
+}
+
+// start starts the workers. Handlers get contexts of life. When stopping is closed, no
+// more handlers are started.
+func (w *work) start(life context.Context, stopping <-chan struct{}) {
+	w.life, w.stopping = life, stopping
+	for range w.config.Concurrency {
+		w.workers.Add(1)
+		go w.worker()
+	}
+}
+
+// finish tells the workers that nothing more comes; the channel is closed when all
+// have returned.
+func (w *work) finish() <-chan struct{} {
+	close(w.ready)
+	done := make(chan struct{})
+	go func() {
+		w.workers.Wait()
+		close(done)
+	}()
+	return done
+}
+
+// accept takes over a delivery for which a place is reserved. Its lease is counted
+// from before the claim, so that the estimate can only be too short.
+func (w *work) accept(p store.Partition, d store.Delivery, claimed time.Time) {
+	h := &Held{Partition: p, Delivery: d, settler: w.settler, since: claimed, deadline: claimed.Add(w.config.Lease)}
+	if w.config.MaxHold > 0 {
+		h.until = claimed.Add(w.config.MaxHold)
+	}
+	if w.config.AtMostOnce {
+		h.phase = settled
+	}
+	w.held.add(h)
+	w.ready <- h
+}
+
+// worker handles deliveries one after the other. A handler that calls runtime.Goexit
+// ends its goroutine, so another takes its place.
+func (w *work) worker() {
+	returned := false
+	defer func() {
+		if !returned {
+			go w.worker()
+			return
+		}
+		w.workers.Done()
+	}()
+	for h := range w.ready {
+		w.handle(h)
+	}
+	returned = true
+}
+
+// handle runs the handler on one delivery and settles it.
+func (w *work) handle(h *Held) {
+	began := time.Now()
+	defer func() {
+		w.held.remove(h)
+		w.capacity.worked(time.Since(began))
+	}()
+	if w.isStopping() && !w.config.AtMostOnce {
+		w.release([]*Held{h})
+		return
+	}
+	ctx, err := h.begin(w.life, w.config.Timeout)
+	if err != nil {
+		w.settler.dropUnstarted(w.life, h, err)
+		return
+	}
+	err = errGoexit
+	defer func() { w.conclude(ctx, h, err) }()
+	err = w.call(ctx, h)
+}
+
+// call runs the handler within its time.
+func (w *work) call(ctx context.Context, h *Held) (err error) {
+	w.running.Add(1)
+	defer w.running.Add(-1)
+	defer func() {
+		if v := recover(); v != nil {
+			err = newPanicError(v)
+		}
+	}()
+	if w.config.Timeout == 0 {
+		return w.config.Handle(ctx, h)
+	}
+	ctx, end := context.WithTimeout(ctx, w.config.Timeout)
+	defer end()
+	err = w.config.Handle(ctx, h)
+	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = fmt.Errorf("timeout of %s: %w", w.config.Timeout, err)
+	}
+	return err
+}
+
+// conclude settles a delivery whose handler has come back.
+func (w *work) conclude(ctx context.Context, h *Held, err error) {
+	cause := context.Cause(ctx)
+	h.stop(nil)
+	h.turn.Lock() // the handler may have left a goroutine that settles
+	defer h.turn.Unlock()
+	w.report(h, err)
+	if phase, _ := h.state(); phase == settled {
+		return // by the handler itself, or the lease is somebody else's
+	}
+	v := w.judge(err, h.Delivery.Failures+1, cause)
+	w.settler.tell(h, v.Verdict, w.settler.settle(w.life, h, v.Verdict, v.Delay, v.Failure))
+}
+
+// report logs errors that the store does not keep, and panics.
+func (w *work) report(h *Held, err error) {
+	if dropped, ok := errors.AsType[*DropError](err); ok {
+		w.config.Log.Warn("dueq: message dropped by its handler", attributes(h, "error", dropped)...)
+		return
+	}
+	if panicked, ok := errors.AsType[*panicError](err); ok {
+		w.config.Log.Error("dueq: handler panicked", attributes(h, "panic", panicked.value, "stack", panicked.stack)...)
+		return
+	}
+	if err != nil && w.config.AtMostOnce {
+		w.config.Log.Warn("dueq: handler failed, the message is lost", attributes(h, "error", err)...)
+	}
+}
+
+func (w *work) isStopping() bool {
+	select {
+	case <-w.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
+// releaseWaiting gives back what waits for a worker as soon as the consumer stops,
+// until nothing more can come. Messages that are acked already are left to the workers.
+func (w *work) releaseWaiting(stopping, fetched <-chan struct{}) {
+	select {
+	case <-stopping:
+	case <-fetched:
+		return // cannot go on: workers finish what is there
+	}
+	if w.config.AtMostOnce {
+		return
+	}
+	for {
+		w.release(w.waiting())
+		select {
+		case h := <-w.ready:
+			w.release(append(w.waiting(), h))
+		case <-fetched:
+			w.release(w.waiting())
+			return
+		}
+	}
+}
+
+// waiting takes everything that waits for a worker.
+func (w *work) waiting() []*Held {
+	var all []*Held
+	for {
+		select {
+		case h := <-w.ready:
+			all = append(all, h)
+		default:
+			return all
+		}
+	}
+}
+
+// release gives deliveries back unharmed, in as few calls as possible.
+func (w *work) release(all []*Held) {
+	if len(all) == 0 {
+		return
+	}
+	ctx, end := context.WithTimeout(w.life, callTimeout)
+	defer end()
+	w.settler.release(ctx, all)
+	for _, h := range all {
+		w.held.remove(h)
+	}
+}
