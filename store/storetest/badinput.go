@@ -1,0 +1,362 @@
+package storetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// wantInvalid fails unless err is of that kind, names the field, and says all of
+// the texts (the value, the limit).
+func (d *desk) wantInvalid(what string, err, kind error, field string, says ...string) {
+	d.t.Helper()
+	d.wantError(what, err, kind)
+	var e *store.Error
+	if !errors.As(err, &e) || e.Field != field {
+		d.t.Fatalf("%s: %v: want the field %q", what, err, field)
+	}
+	for _, text := range says {
+		if !strings.Contains(err.Error(), text) {
+			d.t.Fatalf("%s: %q does not say %q", what, err, text)
+		}
+	}
+}
+
+// bad is a call that must be refused with nothing written.
+type bad struct {
+	name  string
+	do    func(ctx context.Context, d *desk) error
+	kind  error
+	field string
+	says  []string
+}
+
+func badInput() []testCase {
+	groups := []struct {
+		name string
+		bads []bad
+	}{
+		{"Push", badPushes()}, {"Claim", badClaims()}, {"Settle", badSettles()}, {"Manage", badManages()}, {"Names", badNames()},
+	}
+	var cases []testCase
+	for _, g := range groups {
+		cases = append(cases,
+			testCase{g.name + "OnNothing", "", func(d *desk) { d.refuseAll(g.bads); d.wantNoQueues() }},
+			testCase{g.name + "ChangesNothing", "", func(d *desk) { testBadChangesNothing(d, g.bads) }})
+	}
+	return cases
+}
+
+func (d *desk) refuseAll(bads []bad) {
+	d.t.Helper()
+	for _, b := range bads {
+		d.wantInvalid(b.name, b.do(d.t.Context(), d), b.kind, b.field, b.says...)
+	}
+}
+
+func testBadChangesNothing(d *desk, bads []bad) {
+	d.dead()
+	d.send()
+	d.take("c")
+	d.send()
+	d.send(delay(hour), key("k"))
+	before := d.photograph()
+	d.refuseAll(bads)
+	d.wantEqual("everything", d.photograph(), before)
+	d.t.Helper()
+}
+
+// photograph returns all that can be seen of the partition.
+func (d *desk) photograph() map[string]any {
+	d.t.Helper()
+	st := d.stats()
+	st.OldestReady = 0
+	all := map[string]any{"stats": st}
+	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead} {
+		all[string(state)] = d.list(state, 100)
+	}
+	return all
+}
+
+func badPush(name, field string, kind error, edit func(*store.Message), says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error {
+		_, err := d.s.Push(ctx, d.p, store.PushRequest{Producer: "bad", Number: 9, Messages: []store.Message{d.message(), d.message(edit)}})
+		return err
+	}, kind, field, says}
+}
+
+func headers(n int, name, value string) func(*store.Message) {
+	return func(m *store.Message) {
+		m.Headers = map[string]string{}
+		for i := range n {
+			m.Headers[name+strings.Repeat("x", i)] = value
+		}
+	}
+}
+
+func badPushes() []bad {
+	invalid, large := store.ErrInvalid, store.ErrTooLarge
+	return []bad{
+		badPush("no id", "id", invalid, func(m *store.Message) { m.ID = store.ID{} }),
+		badPush("long key", "key", invalid, key(strings.Repeat("k", 256)), "256", "255"),
+		badPush("key with a control character", "key", invalid, key("a\nb"), `"a\nb"`),
+		badPush("key that is not UTF-8", "key", invalid, key("\xff"), `"\xff"`),
+		badPush("65 headers", "headers", invalid, headers(65, "h", ""), "65", "64"),
+		badPush("headers of 8193 bytes", "headers", invalid, headers(1, "h", strings.Repeat("v", 8192)), "8193", "8192"),
+		badPush("header without a name", "headers", invalid, headers(1, "", "v"), `""`),
+		badPush("header name with a space", "headers", invalid, headers(1, "a b", "v"), `"a b"`),
+		badPush("header value with a line break", "headers", invalid, headers(1, "a", "b\r\nc: d"), `"a"`),
+		badPush("large body", "body", large, size(store.MaxBody+1), "4194305", "4194304"),
+		badPush("negative delay", "delay", invalid, delay(-1), "-1 ms"),
+		badPush("delay of more than 10 years", "delay", invalid, delay(store.MaxDelay+1), "316224000001", "316224000000"),
+		badPush("overflowing delay", "delay", invalid, delay(1<<63-1), "9223372036854775807"),
+		badPush("due before 1970", "due", invalid, due(-5), "-5"),
+		badPush("due and delay", "due", invalid, func(m *store.Message) { m.Due, m.Delay = 1, 1 }),
+		badPush("no attempts", "max attempts", invalid, attempts(0), "0", "1000"),
+		badPush("negative attempts", "max attempts", invalid, attempts(-1), "-1"),
+		badPush("too many attempts", "max attempts", invalid, attempts(1001), "1001", "1000"),
+		badPush("negative ttl", "ttl", invalid, ttl(-1), "-1"),
+		badPush("long ttl", "ttl", invalid, ttl(2*store.MaxDelay+1), "632448000001", "632448000000"),
+		badPush("ttl not after the delay", "ttl", invalid, func(m *store.Message) { m.TTL, m.Delay = 5, 5 }, "5 ms"),
+		badPush("replace without a key", "replace", invalid, replacing),
+		badBatch("no messages", "messages", invalid, 0, 0, "0", "500"),
+		badBatch("501 messages", "messages", invalid, 501, 0, "501", "500"),
+		badBatch("batch of more than 1 MiB", "messages", large, 5, 250<<10, "1280000", "1048576"),
+	}
+}
+
+func badBatch(name, field string, kind error, n, body int, says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error {
+		r := store.PushRequest{Producer: "bad", Number: 9}
+		for range n {
+			r.Messages = append(r.Messages, d.message(size(body)))
+		}
+		_, err := d.s.Push(ctx, d.p, r)
+		return err
+	}, kind, field, says}
+}
+
+func badClaim(name, field string, edit func(*store.ClaimRequest), says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error {
+		r := store.ClaimRequest{Consumer: "bad", Number: 9, Max: 1, Lease: longLease}
+		edit(&r)
+		_, err := d.s.Claim(ctx, d.p, r)
+		return err
+	}, store.ErrInvalid, field, says}
+}
+
+func badClaims() []bad {
+	return []bad{
+		badClaim("max 0", "max", func(r *store.ClaimRequest) { r.Max = 0 }, "0", "500"),
+		badClaim("max -1", "max", func(r *store.ClaimRequest) { r.Max = -1 }, "-1", "500"),
+		badClaim("max 501", "max", func(r *store.ClaimRequest) { r.Max = 501 }, "501", "500"),
+		badClaim("max 2^31", "max", func(r *store.ClaimRequest) { r.Max = 1 << 31 }, "2147483648"),
+		badClaim("short lease", "lease", func(r *store.ClaimRequest) { r.Lease = 999 }, "999", "1000"),
+		badClaim("long lease", "lease", func(r *store.ClaimRequest) { r.Lease = 43_200_001 }, "43200001", "43200000"),
+		badClaim("negative lease", "lease", func(r *store.ClaimRequest) { r.Lease = -1 }, "-1"),
+	}
+}
+
+func badSettle(name, field string, v store.Verdict, item store.Settlement, says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error {
+		good := store.Settlement{Receipt: store.Receipt{ID: d.message().ID, Attempt: 1}, Delay: item.Delay}
+		if item.Receipt.Attempt == 1 {
+			item.Receipt.ID = good.Receipt.ID
+		}
+		_, err := d.s.Settle(ctx, d.p, store.SettleRequest{Verdict: v, Items: []store.Settlement{item}})
+		return err
+	}, store.ErrInvalid, field, says}
+}
+
+func badSettles() []bad {
+	r := store.Receipt{Attempt: 1}
+	return []bad{
+		badSettle("no receipt", "receipt", store.Ack, store.Settlement{}),
+		badSettle("attempt 0", "receipt", store.Ack, store.Settlement{Receipt: store.Receipt{ID: store.ID{1}}}),
+		badSettle("negative attempt", "receipt", store.Nack, store.Settlement{Receipt: store.Receipt{ID: store.ID{1}, Attempt: -1}}, "-1"),
+		badSettle("unknown verdict", "verdict", "forget", store.Settlement{Receipt: r}, "forget"),
+		badSettle("negative delay", "delay", store.Nack, store.Settlement{Receipt: r, Delay: -7}, "-7"),
+		badSettle("long delay", "delay", store.Release, store.Settlement{Receipt: r, Delay: store.MaxDelay + 1}, "316224000001"),
+		badSettle("short extension", "lease", store.Extend, store.Settlement{Receipt: r, Delay: 999}, "999", "1000"),
+		badSettle("long extension", "lease", store.Extend, store.Settlement{Receipt: r, Delay: 43_200_001}, "43200001"),
+		badSettle("long failure text", "failure", store.Reject, store.Settlement{Receipt: r, Failure: strings.Repeat("x", 1025)}, "1025", "1024"),
+		badCount("no items", "items", 0, settleN),
+		badCount("501 items", "items", 501, settleN),
+	}
+}
+
+func settleN(ctx context.Context, d *desk, n int) error {
+	items := make([]store.Settlement, n)
+	for i := range items {
+		items[i].Receipt = store.Receipt{ID: d.message().ID, Attempt: 1}
+	}
+	_, err := d.s.Settle(ctx, d.p, store.SettleRequest{Verdict: store.Ack, Items: items})
+	return err
+}
+
+// badCount is a call with n items, of which 1 to MaxBatch are allowed.
+func badCount(name, field string, n int, do func(ctx context.Context, d *desk, n int) error) bad {
+	run := func(ctx context.Context, d *desk) error { return do(ctx, d, n) }
+	return bad{name, run, store.ErrInvalid, field, []string{fmt.Sprint(n), "500"}}
+}
+
+func badManages() []bad {
+	return []bad{
+		badCount("cancel of nothing", "refs", 0, cancelN),
+		badCount("cancel of 501", "refs", 501, cancelN),
+		badCount("reschedule of nothing", "moves", 0, rescheduleN),
+		badCount("reschedule of 501", "moves", 501, rescheduleN),
+		badCount("redrive of nothing", "ids", 0, redriveN),
+		badCount("redrive of 501", "ids", 501, redriveN),
+		badRef("empty ref", store.Ref{}, "key"),
+		badRef("id and key", store.Ref{ID: store.ID{1}, Key: "k"}, "ref"),
+		badRef("bad key", byKey("a\x00"), "key"),
+		badMove("negative delay", store.Move{Ref: byKey("k"), Delay: -1}, "delay", "-1"),
+		badMove("negative due", store.Move{Ref: byKey("k"), Due: -1}, "due", "-1"),
+		badMove("due and delay", store.Move{Ref: byKey("k"), Due: 1, Delay: 1}, "due"),
+		badMove("long delay", store.Move{Ref: byKey("k"), Delay: store.MaxDelay + 1}, "delay", "316224000001"),
+		badList("unknown state", store.ListRequest{State: "gone", Limit: 1}, "state", "gone"),
+		badList("limit 0", store.ListRequest{State: store.Ready}, "limit", "0", "1000"),
+		badList("limit 1001", store.ListRequest{State: store.Ready, Limit: 1001}, "limit", "1001", "1000"),
+		badList("negative body limit", store.ListRequest{State: store.Ready, Limit: 1, BodyLimit: -1}, "body limit", "-1"),
+		badList("malformed cursor", store.ListRequest{State: store.Ready, Limit: 1, Cursor: "no cursor!"}, "cursor"),
+		badList("short cursor", store.ListRequest{State: store.Leased, Limit: 1, Cursor: "0"}, "cursor"),
+		badPurge("purge of leased", store.PurgeRequest{State: store.Leased, Limit: 1}, "state", "leased"),
+		badPurge("purge without a limit", store.PurgeRequest{State: store.Dead}, "limit", "0", "500"),
+		badPurge("purge of 501", store.PurgeRequest{State: store.Dead, Limit: 501}, "limit", "501", "500"),
+		badPurge("purge of 501 ids", store.PurgeRequest{State: store.Dead, Limit: 1, IDs: make([]store.ID, 501)}, "ids", "501", "500"),
+		badConfigure("0 partitions", store.Change{Partitions: pointer(0)}, "partitions", "0", "1024"),
+		badConfigure("1025 partitions", store.Change{Partitions: pointer(1025)}, "partitions", "1025", "1024"),
+		badConfigure("max body 0", store.Change{MaxBody: pointer(0)}, "max body", "0", "4194304"),
+		badConfigure("large max body", store.Change{MaxBody: pointer(store.MaxBody + 1)}, "max body", "4194305", "4194304"),
+		badConfigure("negative max messages", store.Change{MaxMessages: pointer(int64(-1))}, "max messages", "-1"),
+		badHeartbeat("negative ttl", "c", -1, "ttl", "-1"),
+		badCheck("limit 0", store.CheckRequest{}, "limit", "0", "1000"),
+		badCheck("limit 1001", store.CheckRequest{Limit: 1001}, "limit", "1001", "1000"),
+		badCheck("malformed cursor", store.CheckRequest{Limit: 1, Cursor: "no cursor!"}, "cursor"),
+	}
+}
+
+func cancelN(ctx context.Context, d *desk, n int) error {
+	refs := make([]store.Ref, n)
+	for i := range refs {
+		refs[i] = byID(d.message().ID)
+	}
+	_, err := d.s.Cancel(ctx, d.p, refs)
+	return err
+}
+
+func rescheduleN(ctx context.Context, d *desk, n int) error {
+	moves := make([]store.Move, n)
+	for i := range moves {
+		moves[i].Ref = byID(d.message().ID)
+	}
+	_, err := d.s.Reschedule(ctx, d.p, moves)
+	return err
+}
+
+func redriveN(ctx context.Context, d *desk, n int) error {
+	ids := make([]store.ID, n)
+	for i := range ids {
+		ids[i] = d.message().ID
+	}
+	_, err := d.s.Redrive(ctx, d.p, ids)
+	return err
+}
+
+func badRef(name string, ref store.Ref, field string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error {
+		_, cancel := d.s.Cancel(ctx, d.p, []store.Ref{byKey("k"), ref})
+		_, get := d.s.Get(ctx, d.p, ref)
+		if cancel == nil || get == nil {
+			return nil
+		}
+		return errors.Join(cancel, get)
+	}, store.ErrInvalid, field, nil}
+}
+
+func badMove(name string, m store.Move, field string, says ...string) bad {
+	return bad{"reschedule: " + name, func(ctx context.Context, d *desk) error {
+		_, err := d.s.Reschedule(ctx, d.p, []store.Move{{Ref: byKey("k"), Delay: 1}, m})
+		return err
+	}, store.ErrInvalid, field, says}
+}
+
+func badList(name string, r store.ListRequest, field string, says ...string) bad {
+	return bad{"list: " + name, func(ctx context.Context, d *desk) error { _, err := d.s.List(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+}
+
+func badPurge(name string, r store.PurgeRequest, field string, says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error { _, err := d.s.Purge(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+}
+
+func badConfigure(name string, c store.Change, field string, says ...string) bad {
+	c.Create, c.Paused = true, pointer(true)
+	return bad{name, func(ctx context.Context, d *desk) error { _, err := d.s.Configure(ctx, d.p.Queue, c); return err }, store.ErrInvalid, field, says}
+}
+
+func badHeartbeat(name, consumer string, ttl int64, field string, says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error {
+		_, err := d.s.Heartbeat(ctx, d.p.Queue, consumer, ttl)
+		return err
+	}, store.ErrInvalid, field, says}
+}
+
+func badCheck(name string, r store.CheckRequest, field string, says ...string) bad {
+	return bad{"check: " + name, func(ctx context.Context, d *desk) error { _, err := d.s.Check(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+}
+
+// badNames are names of queues, partitions, producers and consumers, for every method.
+func badNames() []bad {
+	var bads []bad
+	for _, name := range []string{
+		"", strings.Repeat("q", 129), "{x}", "a:b", "a*", "a?", "a[b", `a\b`, "a/b", "..", ".a", "-a", "_a", "a\nb", "a\x00", "a b", " a", "é", "😀", "\u202ea",
+	} {
+		bads = append(bads, badPlace(store.Partition{Queue: name}, "queue"))
+	}
+	for _, index := range []int{-1, store.MaxPartitions, 1 << 40} {
+		bads = append(bads, badPlace(store.Partition{Queue: "orders", Index: index}, "partition"))
+	}
+	for _, name := range []string{"", strings.Repeat("c", 65), "a:b", "a|b", "a b", "é", "a\x00"} {
+		bads = append(bads, badCaller(name)...)
+	}
+	return bads
+}
+
+// badPlace calls every method on a place that cannot exist.
+func badPlace(p store.Partition, field string) bad {
+	return bad{fmt.Sprintf("place %q", p), func(ctx context.Context, d *desk) error {
+		there := d.at(p.Queue, p.Index)
+		var all []error
+		for _, c := range there.calls() {
+			whole := c.name == "stats" || c.name == "configure" || c.name == "heartbeat" // not of one partition
+			if whole && (field == "partition" || p.Queue == "" && c.name == "stats") {
+				continue
+			}
+			err := c.do(ctx)
+			if !errors.Is(err, store.ErrInvalid) {
+				return fmt.Errorf("%s is not refused: %v", c.name, err) //nolint:errorlint // not one of the kind
+			}
+			all = append(all, err)
+		}
+		return errors.Join(all...)
+	}, store.ErrInvalid, field, nil}
+}
+
+func badCaller(name string) []bad {
+	said := fmt.Sprintf("%+q", name)
+	if name == "" || len(name) > store.MaxCallerName {
+		said = fmt.Sprint(len(name))
+	}
+	return []bad{
+		badClaim("consumer "+said, "consumer", func(r *store.ClaimRequest) { r.Consumer = name }, said),
+		badHeartbeat("consumer "+said, name, 1000, "consumer", said),
+		{"producer " + said, func(ctx context.Context, d *desk) error {
+			_, err := d.s.Push(ctx, d.p, store.PushRequest{Producer: name, Number: 1, Messages: []store.Message{d.message()}})
+			return err
+		}, store.ErrInvalid, "producer", []string{said}},
+	}
+}

@@ -1,0 +1,5 @@
+package storetest
+
+import "testing"
+
+func Concurrent(t *testing.T, h Harness) {}

@@ -1,0 +1,289 @@
+package storetest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// shortTTL is the TTL in ms of messages that are to expire within a test: enough for
+// two calls even on a busy machine with a real clock.
+const shortTTL = 50
+
+// expire lets a message's TTL pass without claiming it. Whether it has passed is
+// read off the store's clock by a message in another queue that is due later.
+func (d *desk) expire(id store.ID) {
+	d.t.Helper()
+	if d.get(byID(id)).Expiry == 0 {
+		d.t.Fatalf("message %v never expires", id)
+	}
+	d.pass((shortTTL + 1) * time.Millisecond)
+}
+
+// dead sends a message and has it rejected.
+func (d *desk) dead(edits ...func(*store.Message)) store.ID {
+	d.t.Helper()
+	id := d.send(edits...)
+	r := d.take("killer").Receipt
+	d.wantEqual("claimed", r.ID, id)
+	item := store.Settlement{Receipt: r, Failure: "rejected"}
+	d.wantCodes("reject", d.settleAs(store.SettleRequest{Verdict: store.Reject, Items: []store.Settlement{item}}), store.CodeOK)
+	return id
+}
+
+// boundedWork holds promise 7 as far as a store's answers show it: no call does
+// more than its limit whatever the backlog. How long Redis is blocked is measured
+// by the adapter's own tests.
+func boundedWork() []testCase {
+	return []testCase{
+		{"BacklogDueInOneMillisecond", "", testBacklog},
+		{"SweepIsBounded", "", testSweepBounded},
+		{"ExpiredMessagesCountAgainstTheClaim", "", testExpiredBounded},
+		{"PurgeIsBounded", "", testPurgeBounded},
+		{"CheckIsBounded", "", testCheckBounded},
+	}
+}
+
+func testBacklog(d *desk) {
+	const n = 3000
+	at := d.get(byID(d.send(delay(hour)))).At
+	first := d.sendMany(n, due(at-hour+20))
+	got := make(map[store.ID]bool, n)
+	for len(got) < n {
+		res := d.claim("c", store.MaxBatch)
+		for _, v := range res.Deliveries {
+			if got[v.Receipt.ID] {
+				d.t.Fatalf("%v is delivered twice", v.Receipt)
+			}
+			got[v.Receipt.ID] = true
+		}
+		if more := len(got) < n; more && res.Wait > time.Minute {
+			d.t.Fatalf("wait %v with %d of %d delivered", res.Wait, len(got), n)
+		}
+		if len(got) < n {
+			d.sit(res.Wait)
+		}
+	}
+	for _, id := range first {
+		if !got[id] {
+			d.t.Fatalf("%v was never delivered", id)
+		}
+	}
+	d.wantEqual("leased", d.stats().Leased, int64(n))
+}
+
+func testSweepBounded(d *desk) {
+	const n, bound = 250, 100
+	d.sendMany(n)
+	r := d.claimRequest("c", store.MaxBatch)
+	r.Lease = shortLease
+	d.wantEqual("claimed", len(d.claimAs(r).Deliveries), n)
+	d.runOut()
+	for i, want := range []int{bound, bound, n - 2*bound} {
+		res := d.claim("d", store.MaxBatch)
+		d.wantEqual(fmt.Sprintf("deliveries of claim %d", i), len(res.Deliveries), want)
+		if more := i < 2; more && res.Wait != 0 {
+			d.t.Fatalf("wait %v, but more leases have run out", res.Wait)
+		}
+	}
+	d.takeNothing("d")
+	d.wantCounters(store.Counters{Sent: n, Delivered: 2 * n, LeaseLost: n})
+}
+
+func testExpiredBounded(d *desk) {
+	var last store.ID
+	d.configure(store.Change{Create: true, Paused: pointer(true)})
+	ms := make([]store.Message, 30)
+	for i := range ms {
+		ms[i] = d.message(ttl(shortTTL))
+		last = ms[i].ID
+	}
+	d.push(ms...)
+	d.expire(last)
+	d.configure(store.Change{Paused: pointer(false)})
+	id := d.send()
+	for i := range 3 {
+		res := d.claim("c", 10)
+		d.wantEqual(fmt.Sprintf("deliveries of claim %d", i), len(res.Deliveries), 0)
+		d.wantEqual("wait with more due", res.Wait, time.Duration(0))
+		d.wantEqual("expired", d.stats().Counters.Expired, int64(10*(i+1)))
+	}
+	d.wantEqual("delivered", d.take("c").Receipt.ID, id)
+}
+
+func testPurgeBounded(d *desk) {
+	d.sendMany(25, delay(hour))
+	for _, want := range []int{10, 10, 5, 0} {
+		d.wantEqual("purged", d.purge(store.Scheduled, 10), want)
+	}
+	d.wantCounters(store.Counters{Sent: 25, Purged: 25})
+}
+
+func testCheckBounded(d *desk) {
+	d.sendMany(200, delay(hour))
+	d.sendMany(50)
+	d.claim("c", 20)
+	const limit = 10
+	r := store.CheckRequest{Limit: limit}
+	steps := 0
+	for {
+		res, err := d.s.Check(d.t.Context(), d.p, r)
+		d.noError("check", err)
+		d.wantEqual("problems", res.Problems, []store.Problem(nil))
+		if res.Next == "" {
+			break
+		}
+		steps, r.Cursor = steps+1, res.Next
+	}
+	// "About" the limit: some stores scan in buckets, none may look at everything at once.
+	if steps < 2 {
+		d.t.Fatalf("an audit of 250 messages in steps of %d took %d steps", limit, steps+1)
+	}
+}
+
+// releaseBurnsNothing holds promise 8.
+func releaseBurnsNothing() []testCase {
+	return []testCase{
+		{"ManyReleasesOneAttempt", "", func(d *desk) {
+			id := d.send(attempts(1))
+			for i := range 10 {
+				v := d.take("c")
+				d.wantEqual("attempt", v.Receipt.Attempt, i+1)
+				d.wantEqual("failures", v.Failures, 0)
+				d.wantSettled(store.Release, v.Receipt, store.CodeOK)
+			}
+			d.wantSettled(store.Nack, d.takeOf(id), store.CodeDead)
+			d.wantCounters(store.Counters{Sent: 1, Delivered: 11, Released: 10, Nacked: 1, DeadLettered: 1})
+		}},
+		{"BackAtOnce", "", func(d *desk) {
+			ids := d.sendMany(3)
+			items := []store.Settlement{}
+			for _, v := range d.claim("leaving", 3).Deliveries {
+				items = append(items, store.Settlement{Receipt: v.Receipt})
+			}
+			d.wantCodes("release", d.settleAs(store.SettleRequest{Verdict: store.Release, Items: items}), store.CodeOK, store.CodeOK, store.CodeOK)
+			d.wantEqual("delivered", deliveredIDs(d.claim("staying", 3).Deliveries), ids)
+		}},
+		{"FailuresBeforeAReleaseStay", "", func(d *desk) {
+			d.send()
+			d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
+			d.wantSettled(store.Release, d.take("c").Receipt, store.CodeOK)
+			v := d.take("c")
+			d.wantEqual("failures", v.Failures, 1)
+			d.wantEqual("attempt", v.Receipt.Attempt, 3)
+		}},
+	}
+}
+
+// crashesBreakNothing holds the part of promise 9 that a store decides.
+func crashesBreakNothing() []testCase {
+	return []testCase{
+		{"HolderDies", "", testHolderDies},
+		{"WaitTellsWhenTheLeaseEnds", "", testWaitTellsLease},
+		{"MessageThatKillsItsHolders", "", testKiller},
+		{"SweepHappensWhilePaused", "", testSweepWhilePaused},
+		{"LeaseLostText", "", testLeaseLostText},
+	}
+}
+
+func testHolderDies(d *desk) {
+	ids := d.sendMany(3)
+	r := d.claimRequest("dying", 3)
+	r.Lease = shortLease
+	d.claimAs(r)
+	d.runOut()
+	got := d.claim("living", 10).Deliveries
+	d.wantEqual("delivered", deliveredIDs(got), ids)
+	for _, v := range got {
+		d.wantEqual("attempt", v.Receipt.Attempt, 2)
+		d.wantEqual("failures", v.Failures, 1)
+		d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+	}
+	d.wantCounters(store.Counters{Sent: 3, Delivered: 6, LeaseLost: 3, Acked: 3})
+}
+
+// The real thing, with no help from the harness: the store's word is enough to be
+// back in time.
+func testWaitTellsLease(d *desk) {
+	d.send()
+	d.takeFor("dying", shortLease)
+	res := d.takeNothing("living")
+	if res.Wait <= 0 || res.Wait > (shortLease+1)*time.Millisecond {
+		d.t.Fatalf("wait %v, a lease of %d ms has begun", res.Wait, shortLease)
+	}
+	d.wantEqual("attempt", d.await("living").Receipt.Attempt, 2)
+}
+
+func testKiller(d *desk) {
+	killer := d.send(attempts(3))
+	for i := range 3 {
+		v := d.takeFor("dying", shortLease)
+		d.wantEqual("receipt", v.Receipt, store.Receipt{ID: killer, Attempt: i + 1})
+		d.runOut()
+	}
+	others := d.sendMany(3)
+	d.wantEqual("the others flow", deliveredIDs(d.claim("c", 10).Deliveries), others)
+	rec := d.wantState(killer, store.Dead)
+	d.wantEqual("attempts", rec.Attempt, 3)
+	d.wantEqual("failures", rec.Failures, 3)
+	d.wantCounters(store.Counters{Sent: 4, Delivered: 6, LeaseLost: 3, DeadLettered: 1})
+}
+
+func testSweepWhilePaused(d *desk) {
+	id := d.send()
+	d.takeFor("c", shortLease)
+	d.configure(store.Change{Paused: pointer(true)})
+	res := d.takeNothing("c")
+	if !res.Paused || res.Wait > (shortLease+1)*time.Millisecond {
+		d.t.Fatalf("claim of a paused queue: paused %v, wait %v; a lease is about to end", res.Paused, res.Wait)
+	}
+	d.runOut()
+	d.takeNothing("c")
+	d.wantState(id, store.Ready)
+	d.wantEqual("wait", d.takeNothing("c").Wait, store.MaxWait)
+}
+
+func testLeaseLostText(d *desk) {
+	id := d.send(attempts(2))
+	for _, state := range []store.State{store.Ready, store.Dead} {
+		d.takeFor("c", shortLease)
+		d.runOut()
+		d.configure(store.Change{Paused: pointer(true)})
+		d.takeNothing("c")
+		d.wantEqual("text", d.wantState(id, state).LastFailure, "lease ran out")
+		d.configure(store.Change{Paused: pointer(false)})
+	}
+}
+
+// fullStoreDrains holds promise 10.
+func fullStoreDrains() []testCase {
+	return []testCase{{"SendIsRefusedTheRestGoesOn", fillingUp, testFull}}
+}
+
+func testFull(d *desk) {
+	dead := d.dead()
+	ids := d.sendMany(20)
+	undo := d.h.FillUp(d.t)
+	defer undo()
+	m := d.message()
+	results, err := d.s.Push(d.t.Context(), d.p, d.pushRequest(m))
+	if err == nil && results[0].Code != store.CodeFull {
+		d.t.Fatalf("push to a full store: %v", results)
+	}
+	if err != nil {
+		d.wantError("push to a full store", err, store.ErrQueueFull)
+	}
+	d.wantGone(byID(m.ID))
+	got := d.claim("c", len(verdicts)).Deliveries
+	d.wantEqual("delivered", deliveredIDs(got), ids[:len(verdicts)])
+	for i, v := range verdicts {
+		d.wantSettled(v, got[i].Receipt, store.CodeOK)
+	}
+	d.wantCodes("cancel", d.cancel(byID(ids[10])), store.CodeOK)
+	d.wantEqual("purged", d.purge(store.Dead, 10, dead), 1)
+	for _, v := range d.drain("c", 10) {
+		d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+	}
+	d.wantEqual("ready", d.stats().Ready, int64(0))
+}

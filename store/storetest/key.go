@@ -1,0 +1,173 @@
+package storetest
+
+import "github.com/dueq-dev/dueq/store"
+
+// oneLiveMessagePerKey holds promise 5.
+func oneLiveMessagePerKey() []testCase {
+	cases := []testCase{
+		{"RefusedWhileScheduledReadyOrLeased", "", testKeyRefused},
+		{"RefusedAfterNackReleaseAndLeaseLost", "", testKeyRefusedAfterReturn},
+		{"ReplaceScheduledAndReady", "", testKeyReplace},
+		{"ReplaceNeverTakesALeasedOne", "", testKeyReplaceLeased},
+		{"ExpiredHolderGivesWay", "", testKeyExpiredHolder},
+		{"RedriveWithTheKeyTaken", "", testKeyRedriveTaken},
+		{"RedriveTakesTheKeyAgain", "", testKeyRedriveTakes},
+		{"FullIsToldBeforeDuplicate", "", testKeyFull},
+	}
+	for _, c := range keyEndings() {
+		cases = append(cases, testCase{"FreedBy/" + c.name, "", func(d *desk) {
+			id := d.send(key("k"), attempts(1), ttl(hour))
+			c.end(d, id)
+			if _, err := d.s.Get(d.t.Context(), d.p, byKey("k")); err == nil {
+				d.t.Fatalf("the key is still held")
+			}
+			next := d.send(key("k"))
+			d.wantEqual("holder", d.get(byKey("k")).ID, next)
+		}})
+	}
+	return cases
+}
+
+type keyEnding struct {
+	name string
+	end  func(d *desk, id store.ID)
+}
+
+// keyEndings are the ways a message can end and free its key.
+func keyEndings() []keyEnding {
+	settle := func(v store.Verdict, want store.Code) func(d *desk, _ store.ID) {
+		return func(d *desk, _ store.ID) { d.wantSettled(v, d.take("c").Receipt, want) }
+	}
+	return []keyEnding{
+		{"Ack", settle(store.Ack, store.CodeOK)},
+		{"AckOnClaim", func(d *desk, _ store.ID) {
+			r := d.claimRequest("c", 1)
+			r.AckOnClaim = true
+			d.wantEqual("claimed", len(d.claimAs(r).Deliveries), 1)
+		}},
+		{"Death", settle(store.Nack, store.CodeDead)},
+		{"Reject", settle(store.Reject, store.CodeOK)},
+		{"LastLeaseLost", func(d *desk, id store.ID) {
+			d.takeFor("c", shortLease)
+			d.runOut()
+			d.takeNothing("c")
+			d.wantState(id, store.Dead)
+		}},
+		{"Cancel", func(d *desk, id store.ID) { d.wantCodes("cancel", d.cancel(byID(id)), store.CodeOK) }},
+		{"CancelByKey", func(d *desk, _ store.ID) { d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeOK) }},
+		{"CancelWhileRunning", func(d *desk, id store.ID) {
+			r := d.take("c").Receipt
+			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
+			d.wantSettled(store.Nack, r, store.CodeCancelled)
+		}},
+		{"CancelWhileRunningAndCrash", func(d *desk, id store.ID) {
+			d.takeFor("c", shortLease)
+			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
+			d.runOut()
+			d.takeNothing("c")
+		}},
+		{"Purge", func(d *desk, _ store.ID) { d.wantEqual("purged", d.purge(store.Ready, 10), 1) }},
+		{"Expiry", func(d *desk, id store.ID) {
+			d.cancel(byID(id))
+			d.expire(d.send(key("k"), ttl(shortTTL)))
+			d.takeNothing("c")
+		}},
+	}
+}
+
+func (d *desk) wantRefused(k string, holder store.ID, edits ...func(*store.Message)) {
+	d.t.Helper()
+	m := d.message(append(edits, key(k))...)
+	d.wantEqual("push", d.push(m), []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}})
+	d.wantGone(byID(m.ID))
+}
+
+func testKeyRefused(d *desk) {
+	id := d.send(key("k"), delay(hour))
+	d.wantRefused("k", id)
+	d.reschedule(store.Move{Ref: byKey("k")})
+	d.wantRefused("k", id)
+	d.take("c")
+	d.wantRefused("k", id)
+	d.send(key("K"))
+	d.send()
+	d.wantCounters(store.Counters{Sent: 3, Delivered: 1, Duplicates: 3})
+}
+
+func testKeyRefusedAfterReturn(d *desk) {
+	id := d.send(key("k"))
+	d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
+	d.wantRefused("k", id)
+	d.wantSettled(store.Release, d.take("c").Receipt, store.CodeOK)
+	d.wantRefused("k", id)
+	d.takeFor("c", shortLease)
+	d.runOut()
+	d.wantRefused("k", id) // nobody has put it back yet
+	r := d.take("c").Receipt
+	d.wantRefused("k", id)
+	d.wantSettled(store.Ack, r, store.CodeOK)
+	d.send(key("k"))
+}
+
+func testKeyReplace(d *desk) {
+	first := d.send(key("k"), delay(hour))
+	second := d.send(key("k"), replacing)
+	d.wantGone(byID(first))
+	third := d.send(key("k"), replacing, delay(hour))
+	d.wantGone(byID(second))
+	d.wantEqual("holder", d.get(byKey("k")).ID, third)
+	d.takeNothing("c")
+	d.send(key("other"), replacing) // nothing to replace
+	d.wantCounters(store.Counters{Sent: 4, Replaced: 2})
+}
+
+func testKeyReplaceLeased(d *desk) {
+	id := d.send(key("k"))
+	r := d.takeFor("c", shortLease).Receipt
+	d.wantRefused("k", id, replacing)
+	d.runOut()
+	d.wantRefused("k", id, replacing)
+	d.wantSettled(store.Ack, r, store.CodeOK)
+	d.send(key("k"), replacing)
+}
+
+func testKeyExpiredHolder(d *desk) {
+	old := d.send(key("k"), ttl(shortTTL))
+	d.expire(old)
+	next := d.send(key("k"))
+	d.wantGone(byID(old))
+	d.wantEqual("holder", d.get(byKey("k")).ID, next)
+	d.wantCounters(store.Counters{Sent: 2, Expired: 1})
+}
+
+func testKeyRedriveTaken(d *desk) {
+	dead := d.dead(key("k"))
+	d.wantGone(byKey("k"))
+	holder := d.send(key("k"))
+	d.wantEqual("redrive", d.redrive(dead), []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}})
+	d.wantState(dead, store.Dead)
+	d.wantEqual("holder", d.get(byKey("k")).ID, holder)
+	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+	d.wantPushed(d.redrive(dead), store.CodeOK)
+	d.wantEqual("holder", d.get(byKey("k")).ID, dead)
+	d.wantCounters(store.Counters{Sent: 2, Delivered: 2, Acked: 1, Rejected: 1, DeadLettered: 1, Redriven: 1})
+}
+
+func testKeyRedriveTakes(d *desk) {
+	first := d.dead(key("k"))
+	second := d.dead(key("k"))
+	d.wantEqual("redrive of both", d.redrive(first, second), []store.PushResult{{}, {Code: store.CodeDuplicate, Holder: first}})
+	d.wantRefused("k", first)
+	r := d.take("c").Receipt
+	d.wantEqual("delivered", r, store.Receipt{ID: first, Attempt: 2, Keyed: true})
+	d.wantSettled(store.Ack, r, store.CodeOK)
+	d.wantPushed(d.redrive(second), store.CodeOK)
+}
+
+func testKeyFull(d *desk) {
+	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(1))})
+	id := d.send(key("k"))
+	d.wantPushed(d.push(d.message(key("k"))), store.CodeFull)
+	d.wantPushed(d.push(d.message(key("k"), replacing)), store.CodeFull)
+	d.wantState(id, store.Ready)
+}

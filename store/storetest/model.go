@@ -1,0 +1,420 @@
+package storetest
+
+import (
+	"bytes"
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// model is one partition as the state diagram has it: one map of messages and no
+// index. It is written from the documents, not from any store, and slow on purpose.
+// Its clock stands still during a call.
+type model struct {
+	now       int64 // unix µs
+	paused    bool
+	most      int64 // messages; 0: no limit
+	messages  map[store.ID]*entry
+	producers map[string]pushMemory
+	consumers map[string]claimMemory
+	counters  store.Counters
+}
+
+// entry is a live message.
+type entry struct {
+	store.Message
+	state      store.State // Scheduled stands for Ready too
+	at         int64       // ms: due, deadline, death
+	expiry     int64       // ms
+	deliveries int         // finished ones
+	failures   int
+	ending     store.Verdict // how the last delivery ended; "" none, "lost" run out
+	text       string
+	stopping   bool
+}
+
+type pushMemory struct {
+	number  uint64
+	results []store.PushResult
+}
+
+type claimMemory struct {
+	number     uint64
+	deliveries []store.Delivery
+}
+
+func newModel(now time.Time) *model {
+	return &model{
+		now: now.UnixMicro(), messages: map[store.ID]*entry{},
+		producers: map[string]pushMemory{}, consumers: map[string]claimMemory{},
+	}
+}
+
+func (m *model) floor() int64 { return m.now / 1000 }
+func (m *model) ceil() int64  { return (m.now + 999) / 1000 }
+
+// due is when something is due that was asked for after a delay, or at an instant.
+func (m *model) due(instant, delay int64) int64 {
+	switch {
+	case instant > 0:
+		return max(instant, m.floor())
+	case delay > 0:
+		return m.ceil() + delay
+	}
+	return m.floor()
+}
+
+func (m *model) tooFar(due int64) bool { return due-m.floor() > store.MaxDelay }
+
+func (m *model) holder(k string) *entry {
+	for _, e := range m.messages {
+		if k != "" && e.Key == k && e.state != store.Dead {
+			return e
+		}
+	}
+	return nil
+}
+
+func (m *model) find(r store.Ref) *entry {
+	if r.Key != "" {
+		return m.holder(r.Key)
+	}
+	return m.messages[r.ID]
+}
+
+func (e *entry) receipt() store.Receipt {
+	return store.Receipt{ID: e.ID, Attempt: e.deliveries + 1, Keyed: e.Key != ""}
+}
+
+func (e *entry) delivery(due int64) store.Delivery {
+	return store.Delivery{
+		Receipt: e.receipt(), Key: e.Key, Headers: e.Headers, Body: e.Body, Due: due,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Failures: e.failures,
+	}
+}
+
+func (m *model) expired(e *entry) bool { return e.expiry > 0 && e.expiry <= m.floor() }
+
+// waiting returns the scheduled and ready messages in the order of delivery.
+func (m *model) waiting() []*entry { return m.inOrder(store.Scheduled) }
+
+func (m *model) inOrder(state store.State) []*entry {
+	all := slices.Collect(maps.Values(m.messages))
+	all = slices.DeleteFunc(all, func(e *entry) bool { return e.state != state })
+	slices.SortFunc(all, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return all
+}
+
+func (m *model) remove(e *entry, counter *int64) {
+	delete(m.messages, e.ID)
+	*counter++
+}
+
+// die makes a message a dead letter.
+func (m *model) die(e *entry) {
+	e.state, e.at, e.stopping = store.Dead, m.floor(), false
+	m.counters.DeadLettered++
+}
+
+// end records how a delivery ended.
+func (e *entry) end(how store.Verdict, failed int, text string) {
+	e.deliveries++
+	e.failures += failed
+	e.ending = how
+	if text != "" {
+		e.text = text
+	}
+}
+
+func (m *model) push(r store.PushRequest) []store.PushResult {
+	memory, known := m.producers[r.Producer]
+	if known && r.Number == memory.number {
+		return memory.results
+	}
+	results := make([]store.PushResult, len(r.Messages))
+	for i, msg := range r.Messages {
+		if known && r.Number < memory.number {
+			results[i].Code = store.CodeStale
+		} else {
+			results[i] = m.pushOne(msg)
+		}
+	}
+	if !known || r.Number > memory.number {
+		m.producers[r.Producer] = pushMemory{r.Number, results}
+	}
+	return results
+}
+
+func (m *model) pushOne(msg store.Message) store.PushResult {
+	due := m.due(msg.Due, msg.Delay)
+	if e := m.messages[msg.ID]; e != nil {
+		same := e.Key == msg.Key && maps.Equal(e.Headers, msg.Headers) && bytes.Equal(e.Body, msg.Body) && e.MaxAttempts == msg.MaxAttempts
+		if same {
+			return store.PushResult{}
+		}
+		return store.PushResult{Code: store.CodeConflict}
+	}
+	if m.tooFar(due) {
+		return store.PushResult{Code: store.CodeTooFar}
+	}
+	if m.most > 0 && int64(len(m.messages)) >= m.most {
+		return store.PushResult{Code: store.CodeFull}
+	}
+	if e := m.holder(msg.Key); e != nil {
+		switch {
+		case e.state != store.Leased && m.expired(e):
+			m.remove(e, &m.counters.Expired)
+		case e.state != store.Leased && msg.Replace:
+			m.remove(e, &m.counters.Replaced)
+		default:
+			m.counters.Duplicates++
+			return store.PushResult{Code: store.CodeDuplicate, Holder: e.ID}
+		}
+	}
+	e := &entry{Message: msg, state: store.Scheduled, at: due}
+	if msg.TTL > 0 {
+		e.expiry = m.ceil() + msg.TTL
+	}
+	m.messages[msg.ID] = e
+	m.counters.Sent++
+	return store.PushResult{}
+}
+
+func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
+	memory, known := m.consumers[r.Consumer]
+	if known && r.Number < memory.number {
+		return store.ClaimResult{Stale: true}
+	}
+	if known && r.Number == memory.number {
+		again := slices.DeleteFunc(slices.Clone(memory.deliveries), func(v store.Delivery) bool { return !m.holds(v.Receipt) })
+		return store.ClaimResult{Deliveries: again, Wait: m.wait()}
+	}
+	m.sweep()
+	if m.paused {
+		return store.ClaimResult{Paused: true, Wait: m.wait()}
+	}
+	given := m.give(r)
+	memory = claimMemory{number: r.Number}
+	if !r.AckOnClaim {
+		memory.deliveries = given
+	}
+	m.consumers[r.Consumer] = memory
+	return store.ClaimResult{Deliveries: given, Wait: m.wait()}
+}
+
+// give looks at the first r.Max messages that are due.
+func (m *model) give(r store.ClaimRequest) []store.Delivery {
+	var given []store.Delivery
+	for i, e := range m.waiting() {
+		if i == r.Max || e.at > m.floor() {
+			break
+		}
+		if m.expired(e) {
+			m.remove(e, &m.counters.Expired)
+			continue
+		}
+		given = append(given, e.delivery(e.at))
+		m.counters.Delivered++
+		if r.AckOnClaim {
+			m.remove(e, &m.counters.Acked)
+			continue
+		}
+		e.state, e.at = store.Leased, m.ceil()+r.Lease
+	}
+	return given
+}
+
+// sweep puts back at most 100 leases that ran out.
+func (m *model) sweep() {
+	const most = 100
+	for i, e := range m.inOrder(store.Leased) {
+		if i == most || e.at > m.floor() {
+			return
+		}
+		m.counters.LeaseLost++
+		switch {
+		case e.stopping:
+			m.remove(e, &m.counters.Cancelled)
+		default:
+			e.end("lost", 1, "lease ran out")
+			m.failOver(e, m.floor())
+		}
+	}
+}
+
+// failOver makes a message that failed wait until due, or dead when its attempts
+// are used up.
+func (m *model) failOver(e *entry, due int64) {
+	if e.failures >= e.MaxAttempts {
+		m.die(e)
+		return
+	}
+	e.state, e.at = store.Scheduled, due
+}
+
+func (m *model) holds(r store.Receipt) bool {
+	e := m.messages[r.ID]
+	return e != nil && e.state == store.Leased && e.receipt() == r
+}
+
+// wait is how long it is until the next message is due or the next lease runs out.
+func (m *model) wait() time.Duration {
+	next := m.now + store.MaxWait.Microseconds()
+	for _, e := range m.messages {
+		if e.state == store.Leased || e.state == store.Scheduled && !m.paused {
+			next = min(next, e.at*1000)
+		}
+	}
+	return time.Duration(max(next-m.now, 0)) * time.Microsecond
+}
+
+func (m *model) settle(r store.SettleRequest) []store.Code {
+	codes := make([]store.Code, len(r.Items))
+	for i, item := range r.Items {
+		if m.holds(item.Receipt) {
+			codes[i] = m.settleHeld(m.messages[item.Receipt.ID], r.Verdict, item)
+		} else {
+			codes[i] = m.settleAgain(item.Receipt, r.Verdict)
+		}
+	}
+	return codes
+}
+
+func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) store.Code {
+	switch {
+	case v == store.Extend:
+		e.at = max(e.at, m.ceil()+item.Delay)
+		if e.stopping {
+			return store.CodeCancelled
+		}
+	case v == store.Ack:
+		m.remove(e, &m.counters.Acked)
+	case e.stopping:
+		m.remove(e, &m.counters.Cancelled)
+		return store.CodeCancelled
+	case v == store.Nack:
+		m.counters.Nacked++
+		e.end(v, 1, item.Failure)
+		m.failOver(e, m.due(0, item.Delay))
+		if e.state == store.Dead {
+			return store.CodeDead
+		}
+	case v == store.Release:
+		m.counters.Released++
+		e.end(v, 0, item.Failure)
+		e.state, e.at = store.Scheduled, m.due(0, item.Delay)
+	case v == store.Reject:
+		m.counters.Rejected++
+		e.end(v, 1, item.Failure)
+		m.die(e)
+	}
+	return store.CodeOK
+}
+
+// settleAgain answers a verdict on a receipt that is not that of a current delivery.
+func (m *model) settleAgain(r store.Receipt, v store.Verdict) store.Code {
+	e := m.messages[r.ID]
+	switch {
+	case e == nil:
+		return store.CodeGone
+	case e.deliveries != r.Attempt || e.ending != v:
+		return store.CodeLeaseLost
+	case v == store.Nack && e.state == store.Dead:
+		return store.CodeDead
+	}
+	return store.CodeOK
+}
+
+func (m *model) cancel(ref store.Ref) store.Code {
+	e := m.find(ref)
+	switch {
+	case e == nil:
+		return store.CodeNotFound
+	case e.state == store.Dead:
+		return store.CodeDead
+	case e.state == store.Leased:
+		e.stopping = true
+		return store.CodeRunning
+	}
+	m.remove(e, &m.counters.Cancelled)
+	return store.CodeOK
+}
+
+func (m *model) reschedule(to store.Move) store.Code {
+	e, due := m.find(to.Ref), m.due(to.Due, to.Delay)
+	switch {
+	case e == nil:
+		return store.CodeNotFound
+	case e.state == store.Dead:
+		return store.CodeDead
+	case e.state == store.Leased:
+		return store.CodeRunning
+	case m.tooFar(due):
+		return store.CodeTooFar
+	}
+	e.at = due
+	return store.CodeOK
+}
+
+func (m *model) redrive(id store.ID) store.PushResult {
+	e := m.messages[id]
+	if e == nil || e.state != store.Dead {
+		return store.PushResult{Code: store.CodeNotFound}
+	}
+	if other := m.holder(e.Key); other != nil {
+		return store.PushResult{Code: store.CodeDuplicate, Holder: other.ID}
+	}
+	e.state, e.at, e.failures = store.Scheduled, m.floor(), 0
+	m.counters.Redriven++
+	return store.PushResult{}
+}
+
+func (m *model) purge(r store.PurgeRequest) int {
+	n := 0
+	for _, e := range append(m.waiting(), m.inOrder(store.Dead)...) {
+		if n < r.Limit && m.stateOf(e) == r.State && (len(r.IDs) == 0 || slices.Contains(r.IDs, e.ID)) {
+			m.remove(e, &m.counters.Purged)
+			n++
+		}
+	}
+	return n
+}
+
+// stateOf tells ready from scheduled.
+func (m *model) stateOf(e *entry) store.State {
+	if e.state == store.Scheduled && e.at <= m.floor() {
+		return store.Ready
+	}
+	return e.state
+}
+
+// records returns what List is to return.
+func (m *model) records(state store.State) []store.Record {
+	kept := state
+	if state == store.Ready {
+		kept = store.Scheduled
+	}
+	var all []store.Record
+	for _, e := range m.inOrder(kept) {
+		if m.stateOf(e) == state {
+			all = append(all, m.record(e))
+		}
+	}
+	return all
+}
+
+func (m *model) record(e *entry) store.Record {
+	r := store.Record{
+		ID: e.ID, Key: e.Key, Headers: e.Headers, Body: e.Body, BodySize: len(e.Body), State: m.stateOf(e), At: e.at,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Failures: e.failures, LastFailure: e.text, Cancelling: e.stopping,
+	}
+	if e.state == store.Leased {
+		r.Attempt++
+	}
+	return r
+}

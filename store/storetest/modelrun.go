@@ -1,0 +1,253 @@
+package storetest
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+var modelSteps = flag.Int("storetest.steps", 0, "storetest: operations of one run of the model test, on average (0: what the adapter asks for)")
+
+// runModel drives random operations on the store and on the model, faults included,
+// and compares every answer and, after each of them, everything that can be seen.
+// Each run has a queue of its own.
+func runModel(t *testing.T, h Harness) {
+	steps := h.ModelSteps
+	if steps == 0 {
+		steps = 30
+	}
+	if *modelSteps > 0 {
+		steps = *modelSteps
+	}
+	history := filepath.Join(os.TempDir(), fmt.Sprintf("dueq-history-%s-%d.txt", strings.ReplaceAll(t.Name(), "/", "-"), os.Getpid()))
+	runs := 0
+	rapid.Check(t, func(rt *rapid.T) {
+		runs++
+		r := newTrial(rt, t, h, store.Partition{Queue: fmt.Sprintf("model-%d", runs)})
+		defer func() {
+			if rt.Failed() {
+				r.save(history)
+			}
+		}()
+		for i, s := range rapid.SliceOfN(rapid.Custom(drawStep), 1, 2*steps).Draw(rt, "steps") {
+			r.run(i, s)
+		}
+	})
+	if t.Failed() {
+		t.Logf("the history of the smallest failing run is in %s", history)
+		return
+	}
+	Audit(t, h.Store)
+}
+
+// step is one thing that happens in a run. Numbers pick things among those there
+// are, so a step means something whatever came before it.
+type step struct {
+	Do      string
+	Who     int   // producer or consumer
+	Count   int   // items, or deliveries wanted
+	Pick    []int // messages, receipts: the how many-th last one
+	Key     int
+	Span    int // see spans
+	Verdict int
+	Flag    bool
+}
+
+// actions, each as often as it is to come up among the others.
+var actions = strings.Fields(`
+	push push push push push claim claim claim claim claim settle settle settle settle settle settle
+	cancel cancel reschedule reschedule redrive purge configure time time time
+	repeat repeat replay replay replay reopen`)
+
+func drawStep(t *rapid.T) step {
+	return step{
+		Do:      rapid.SampledFrom(actions).Draw(t, "do"),
+		Who:     rapid.IntRange(0, 2).Draw(t, "who"),
+		Count:   rapid.IntRange(1, 4).Draw(t, "count"),
+		Pick:    rapid.SliceOfN(rapid.IntRange(0, 12), 4, 4).Draw(t, "pick"),
+		Key:     rapid.IntRange(0, 5).Draw(t, "key"),
+		Span:    rapid.IntRange(0, 9).Draw(t, "span"),
+		Verdict: rapid.IntRange(0, len(verdicts)-1).Draw(t, "verdict"),
+		Flag:    rapid.Bool().Draw(t, "flag"),
+	}
+}
+
+// spans of delays and clock steps, ms. With a real clock things are due now or
+// long after the test, so that its course does not matter.
+var (
+	manualSpans = [10]int64{0, 0, 0, 1, 7, 100, 1000, 5000, 60_000, hour}
+	realSpans   = [10]int64{0, 0, 0, 0, 0, 0, hour, hour, 2 * hour, 3 * hour}
+	clockSteps  = [10]int64{1, 7, 100, 999, 1000, 1001, 5000, 60_000, -1000, -60_000} // µs are added
+)
+
+// run does one step on the store and the model.
+func (r *trial) run(i int, s step) {
+	do := map[string]func(step){
+		"push": r.push, "claim": r.claim, "settle": r.settle, "cancel": r.cancel, "reschedule": r.reschedule, "redrive": r.redrive,
+		"purge": r.purge, "configure": r.configure, "time": r.time, "reopen": r.reopen,
+		"repeat": func(step) { r.replay(0) }, "replay": func(s step) { r.replay(s.Pick[0]) },
+	}[s.Do]
+	r.logf("%d %s", i, s.Do)
+	do(s)
+	r.compare(s)
+}
+
+func (r *trial) span(s step) int64 {
+	if r.h.Advance == nil {
+		return realSpans[s.Span]
+	}
+	return manualSpans[s.Span]
+}
+
+func (r *trial) push(s step) {
+	messages := make([]store.Message, s.Count)
+	for i := range messages {
+		messages[i] = r.message(s, i)
+	}
+	r.call(pushCall(r, store.PushRequest{Producer: fmt.Sprintf("p%d", s.Who), Number: r.number(fmt.Sprintf("p%d", s.Who)), Messages: messages}))
+}
+
+// message makes the i-th message of a push: mostly a new one, at times one that is
+// there already, as it was or with another body.
+func (r *trial) message(s step, i int) store.Message {
+	pick := s.Pick[i]
+	if e := r.m.messages[r.pickID(pick)]; e != nil && s.Flag && pick%3 == 0 {
+		m := e.Message
+		m.Due, m.Delay, m.Replace = 0, 0, false
+		if pick%2 == 1 {
+			m.Body = []byte("conflict")
+		}
+		return m
+	}
+	m := store.Message{ID: r.newID(), Body: fmt.Appendf(nil, "%d", r.ids), MaxAttempts: 1 + pick%3, Delay: r.span(s)}
+	if k := s.Key - i; k > 2 {
+		m.Key = fmt.Sprintf("k%d", k)
+		m.Replace = s.Flag
+	}
+	if pick%4 == 1 {
+		m.TTL = m.Delay + max(r.span(step{Span: 9 - s.Span}), 1)
+		if r.h.Advance == nil {
+			m.TTL = m.Delay + hour
+		}
+	}
+	if pick%5 == 2 {
+		m.Headers = map[string]string{"n": fmt.Sprint(pick)}
+	}
+	return m
+}
+
+func (r *trial) claim(s step) {
+	lease := int64(longLease)
+	if r.h.Advance != nil {
+		lease = store.MinLease * int64(1+s.Span)
+	}
+	consumer := fmt.Sprintf("c%d", s.Who)
+	r.call(claimCall(r, store.ClaimRequest{
+		Consumer: consumer, Number: r.number(consumer), Max: s.Count, Lease: lease, AckOnClaim: s.Flag && s.Key == 0,
+	}))
+}
+
+func (r *trial) settle(s step) {
+	request := store.SettleRequest{Verdict: verdicts[s.Verdict]}
+	for _, pick := range s.Pick[:s.Count] {
+		item := store.Settlement{Receipt: r.pickReceipt(pick), Delay: r.span(s)}
+		if request.Verdict == store.Extend {
+			item.Delay = store.MinLease + r.span(s)
+		}
+		if s.Flag && (request.Verdict == store.Nack || request.Verdict == store.Reject) {
+			item.Failure = fmt.Sprintf("failure %d", pick)
+		}
+		request.Items = append(request.Items, item)
+	}
+	r.call(settleCall(r, request))
+}
+
+// ref names a message by its id, or some message by a key.
+func (r *trial) ref(s step, i int) store.Ref {
+	if s.Flag && i == 0 {
+		return byKey(fmt.Sprintf("k%d", s.Key))
+	}
+	return byID(r.pickID(s.Pick[i]))
+}
+
+func (r *trial) cancel(s step) {
+	var refs []store.Ref
+	for i := range s.Count {
+		refs = append(refs, r.ref(s, i))
+	}
+	r.call(cancelCall(r, refs))
+}
+
+func (r *trial) reschedule(s step) {
+	var moves []store.Move
+	for i := range s.Count {
+		m := store.Move{Ref: r.ref(s, i), Delay: r.span(s)}
+		switch {
+		case i == 1 && s.Pick[3]%3 == 0:
+			m.Due, m.Delay = r.m.floor()+r.span(s)+1-int64(s.Pick[2])%2*hour, 0
+			if r.h.Advance == nil && s.Pick[2]%2 == 0 {
+				m.Due += hour
+			}
+		case i == 2 && s.Pick[3]%4 == 0:
+			m.Due, m.Delay = r.m.floor()+store.MaxDelay+hour, 0
+		}
+		moves = append(moves, m)
+	}
+	r.call(rescheduleCall(r, moves))
+}
+
+func (r *trial) redrive(s step) {
+	var ids []store.ID
+	for _, e := range r.m.inOrder(store.Dead) {
+		if len(ids) < s.Count {
+			ids = append(ids, e.ID)
+		}
+	}
+	if s.Flag || len(ids) == 0 {
+		ids = append(ids, r.pickID(s.Pick[0]))
+	}
+	r.call(redriveCall(r, ids))
+}
+
+func (r *trial) purge(s step) {
+	request := store.PurgeRequest{State: []store.State{store.Scheduled, store.Ready, store.Dead}[s.Who], Limit: s.Count}
+	if s.Flag {
+		request.IDs = []store.ID{r.pickID(s.Pick[0]), r.pickID(s.Pick[1]), r.pickID(s.Pick[2])}
+	}
+	r.call(purgeCall(r, request))
+}
+
+// configure pauses, resumes, or limits the messages; mostly it opens the queue again.
+func (r *trial) configure(s step) {
+	change := store.Change{Create: true, Paused: pointer(s.Flag && s.Key > 2), MaxMessages: pointer(int64(0))}
+	if s.Who == 0 {
+		change.MaxMessages = pointer(int64(s.Pick[0] + 1))
+	}
+	r.call(configureCall(r, change))
+}
+
+// time lets some pass, or takes some back, or makes all leases run out.
+func (r *trial) time(s step) {
+	if r.h.Advance != nil {
+		r.advance(clockSteps[s.Span], int64(s.Pick[0])*77)
+		return
+	}
+	if r.h.ExpireLeases == nil {
+		return
+	}
+	r.h.ExpireLeases(r.outer, r.p)
+	r.adoptLeases()
+}
+
+func (r *trial) reopen(step) {
+	if r.h.Reopen != nil {
+		r.s = r.h.Reopen(r.outer)
+	}
+}

@@ -1,0 +1,329 @@
+package storetest
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// trial is one run of the model test.
+type trial struct {
+	t     *rapid.T
+	outer *testing.T
+	h     Harness
+	s     store.Store
+	p     store.Partition
+	m     *model
+
+	numbers  map[string]uint64
+	lastUse  map[string]int64 // of a caller's name, µs
+	ids      int
+	receipts []store.Receipt // all there ever were
+	past     []request
+	began    time.Time // of the last call; with a real clock
+	swept    bool      // leases were made to run out
+	witness  witness
+	log      strings.Builder
+}
+
+// request is a call that can be made on both sides, now or again later.
+type request struct {
+	name   string
+	caller string // whose memory it needs, "" none
+	detail any
+	ask    func(ctx context.Context, s store.Store) (any, error)
+	expect func(m *model) any
+}
+
+func newTrial(t *rapid.T, outer *testing.T, h Harness, p store.Partition) *trial {
+	r := &trial{
+		t: t, outer: outer, h: h, s: h.Store, p: p, numbers: map[string]uint64{}, lastUse: map[string]int64{},
+		witness: witness{attempts: map[store.ID]int{}, acked: map[store.ID]bool{}},
+	}
+	r.m = newModel(r.clock())
+	r.call(configureCall(r, store.Change{Create: true}))
+	return r
+}
+
+func (r *trial) clock() time.Time {
+	if r.h.Now != nil {
+		return r.h.Now()
+	}
+	return time.Now()
+}
+
+func (r *trial) logf(format string, args ...any) { fmt.Fprintf(&r.log, format+"\n", args...) }
+
+// save writes the history of the run to a file.
+func (r *trial) save(path string) {
+	if err := os.WriteFile(path, []byte(r.log.String()), 0o600); err != nil {
+		r.outer.Logf("the history could not be saved: %v", err)
+	}
+}
+
+func (r *trial) number(caller string) uint64 {
+	r.numbers[caller]++
+	return r.numbers[caller]
+}
+
+// newID makes ids that grow and are the same whenever the run is repeated.
+func (r *trial) newID() store.ID {
+	r.ids++
+	return r.idOf(r.ids)
+}
+
+func (r *trial) idOf(n int) store.ID {
+	id := store.ID{0x01, 0x9a, 0, 0, 0, 0, 0x70, 0, 0x80}
+	binary.BigEndian.PutUint32(id[9:], uint32(n)) //nolint:gosec // a small count
+	return id
+}
+
+// pickID returns the n-th last id, or one that nobody has.
+func (r *trial) pickID(n int) store.ID {
+	if n >= r.ids {
+		return r.idOf(1 << 30)
+	}
+	return r.idOf(r.ids - n)
+}
+
+// pickReceipt returns the n-th last receipt, or a forged one.
+func (r *trial) pickReceipt(n int) store.Receipt {
+	if n >= len(r.receipts) {
+		return store.Receipt{ID: r.pickID(n), Attempt: 1 + n%3}
+	}
+	return r.receipts[len(r.receipts)-1-n]
+}
+
+// call makes a request and keeps it, for replay.
+func (r *trial) call(q request) {
+	const most = 60
+	r.past = append(r.past, q)
+	if len(r.past) > most {
+		r.past = r.past[1:]
+	}
+	r.make(q)
+}
+
+// replay makes the n-th last request again: a lost reply if it was the last one, a
+// duplicate or a delayed one otherwise.
+func (r *trial) replay(n int) {
+	q := r.past[len(r.past)-1-n%len(r.past)]
+	const memory = 55 * 60 * 1e6 // µs; stores may forget a caller after an hour
+	if q.caller != "" && r.clock().UnixMicro()-r.lastUse[q.caller] > memory {
+		return
+	}
+	r.logf("  again:")
+	r.make(q)
+}
+
+func (r *trial) make(q request) {
+	if r.swept {
+		r.nextMillisecond()
+	}
+	r.began = r.clock()
+	r.m.now = r.began.UnixMicro()
+	r.lastUse[q.caller] = r.m.now
+	want := q.expect(r.m)
+	got, err := q.ask(r.outer.Context(), r.s)
+	r.logf("  at %d: %s %+v\n    -> %+v %v", r.m.now, q.name, q.detail, got, err)
+	if err != nil {
+		r.t.Fatalf("%s: %v", q.name, err)
+	}
+	if claimed, ok := got.(store.ClaimResult); ok {
+		r.compareClaim(claimed, want.(store.ClaimResult)) //nolint:forcetypeassert // both sides of one request
+		return
+	}
+	if q.name == "ack" {
+		r.witness.settled(q.detail.(store.SettleRequest), got.([]store.Code)) //nolint:forcetypeassert // see settleCall
+	}
+	r.equal(q.name, got, want)
+}
+
+// nextMillisecond makes sure that leases put back now come behind everything that
+// was due before, as in the model. It takes a millisecond at most.
+func (r *trial) nextMillisecond() {
+	r.swept = false
+	for last := time.Now().UnixMilli(); time.Now().UnixMilli() <= last; {
+		runtime.Gosched()
+	}
+}
+
+func (r *trial) equal(what string, got, want any) {
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		r.logf("MISMATCH %s (-model +store):\n%s", what, diff)
+		r.t.Fatalf("%s (-model +store):\n%s", what, diff)
+	}
+}
+
+// slack is by how many ms the store's clock can differ from the model's: with a
+// real clock, what the last call took.
+func (r *trial) slack() int64 {
+	if r.h.Advance != nil {
+		return 0
+	}
+	return time.Since(r.began).Milliseconds() + 2
+}
+
+func (r *trial) near(got, want int64) bool {
+	return got >= want-r.slack() && got <= want+r.slack()
+}
+
+func (r *trial) compareClaim(got, want store.ClaimResult) {
+	if len(got.Deliveries) == len(want.Deliveries) {
+		for i := range got.Deliveries {
+			if d := &want.Deliveries[i]; r.near(got.Deliveries[i].Due, d.Due) {
+				d.Due = got.Deliveries[i].Due // shared with the model's memory of the claim
+			}
+		}
+	}
+	if (got.Wait == 0) == (want.Wait == 0) && r.near(got.Wait.Milliseconds(), want.Wait.Milliseconds()) && r.h.Advance == nil || want.Stale {
+		want.Wait = got.Wait
+	}
+	r.equal("claim", got, want)
+	for _, d := range got.Deliveries {
+		r.receipts = append(r.receipts, d.Receipt)
+	}
+	if text := r.witness.delivered(got.Deliveries, r.clock().UnixMilli()); text != "" {
+		r.t.Fatalf("claim: %s", text)
+	}
+}
+
+// advance moves a manual clock. When it is moved far, requests of before are lost.
+func (r *trial) advance(ms, micros int64) {
+	r.h.Advance(time.Duration(ms)*time.Millisecond + time.Duration(micros)*time.Microsecond)
+	r.logf("  clock %+d ms %+d us", ms, micros)
+}
+
+// compare compares everything that can be seen.
+func (r *trial) compare(s step) {
+	seen := map[store.ID]bool{}
+	r.m.now = r.clock().UnixMicro()
+	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead} {
+		got := r.list(state)
+		for _, rec := range got {
+			if seen[rec.ID] {
+				r.t.Fatalf("%v is in two states", rec.ID)
+			}
+			seen[rec.ID] = true
+			r.adopt(rec)
+		}
+		r.equal(string(state), got, r.m.records(state))
+	}
+	r.compareStats()
+	r.compareGet(byID(r.pickID(s.Pick[0])))
+	r.compareGet(byKey(fmt.Sprintf("k%d", s.Key)))
+}
+
+func (r *trial) list(state store.State) []store.Record {
+	page, err := r.s.List(r.outer.Context(), r.p, store.ListRequest{State: state, Limit: store.MaxListLimit, BodyLimit: store.MaxBody})
+	if err != nil {
+		r.t.Fatalf("list: %v", err)
+	}
+	return page.Records
+}
+
+// adopt takes over the instants that the store chose, where they are near enough.
+func (r *trial) adopt(rec store.Record) {
+	e := r.m.messages[rec.ID]
+	if e == nil || r.h.Advance != nil {
+		return
+	}
+	if r.near(rec.At, e.at) {
+		e.at = rec.At
+	}
+	if r.near(rec.Expiry, e.expiry) {
+		e.expiry = rec.Expiry
+	}
+}
+
+// adoptLeases takes over the deadlines after they were moved to the past.
+func (r *trial) adoptLeases() {
+	r.swept = true
+	for _, rec := range r.list(store.Leased) {
+		e := r.m.messages[rec.ID]
+		if e == nil || rec.At > r.clock().UnixMilli() {
+			r.t.Fatalf("leases were to run out, but: %+v", rec)
+		}
+		e.at = rec.At
+	}
+	r.logf("  all leases run out")
+}
+
+func (r *trial) compareStats() {
+	all, err := r.s.Stats(r.outer.Context(), r.p.Queue)
+	if err != nil || len(all) != 1 {
+		r.t.Fatalf("stats: %v, %v", all, err)
+	}
+	got := all[0]
+	want := store.Stats{
+		Queue: r.p.Queue, Counters: r.m.counters,
+		Settings:  store.Settings{Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: r.m.most, Paused: r.m.paused},
+		Scheduled: int64(len(r.m.records(store.Scheduled))), Leased: int64(len(r.m.records(store.Leased))), Dead: int64(len(r.m.records(store.Dead))),
+	}
+	if ready := r.m.records(store.Ready); len(ready) > 0 {
+		want.Ready, want.OldestReady = int64(len(ready)), r.m.floor()-ready[0].At
+	}
+	if r.h.Advance == nil {
+		want.OldestReady = got.OldestReady
+	}
+	r.equal("stats", got, want)
+	if live := got.Scheduled + got.Ready + got.Leased + got.Dead; got.Counters.Sent != got.Counters.Gone()+live {
+		r.t.Fatalf("sent %d, gone %d, live %d", got.Counters.Sent, got.Counters.Gone(), live)
+	}
+}
+
+func (r *trial) compareGet(ref store.Ref) {
+	got, err := r.s.Get(r.outer.Context(), r.p, ref)
+	e := r.m.find(ref)
+	if e == nil || err != nil {
+		if (e == nil) != (err != nil) {
+			r.t.Fatalf("get %v: %+v, %v; the model has %+v", ref, got, err, e)
+		}
+		return
+	}
+	r.equal("get", got, r.m.record(e))
+}
+
+// witness watches what no order of calls may ever bring about. It knows nothing of
+// the model.
+type witness struct {
+	attempts map[store.ID]int
+	acked    map[store.ID]bool
+	receipts map[store.Receipt]bool
+}
+
+func (w *witness) settled(r store.SettleRequest, codes []store.Code) {
+	for i, c := range codes {
+		if c == store.CodeOK {
+			w.acked[r.Items[i].Receipt.ID] = true
+		}
+	}
+}
+
+// delivered returns what is wrong with the deliveries of a claim at an instant.
+func (w *witness) delivered(all []store.Delivery, now int64) string {
+	for _, d := range all {
+		id, n := d.Receipt.ID, d.Receipt.Attempt
+		switch {
+		case w.acked[id]:
+			return fmt.Sprintf("%v is delivered after it was acked", d.Receipt)
+		case n < w.attempts[id]: // equal: a repeated claim
+			return fmt.Sprintf("%v is delivered after attempt %d", d.Receipt, w.attempts[id])
+		case d.Due > now:
+			return fmt.Sprintf("%v is delivered %d ms early", d.Receipt, d.Due-now)
+		}
+		w.attempts[id] = n
+	}
+	return ""
+}
