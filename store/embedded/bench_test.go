@@ -33,6 +33,7 @@ func BenchmarkLifecycle(b *testing.B) {
 }
 
 func lifecycle(b *testing.B, s *Store, p store.Partition, number uint64, ms []store.Message, items []store.Settlement) {
+	b.Helper()
 	for i := range ms {
 		ms[i] = store.Message{ID: route.NewID(0), Body: body, MaxAttempts: 20}
 	}
@@ -55,6 +56,7 @@ var body = make([]byte, 100)
 
 // fill pushes scheduled messages, due at random within a day.
 func fill(tb testing.TB, s *Store, p store.Partition, n int) {
+	tb.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	ms := make([]store.Message, store.MaxBatch)
 	for i := range n / len(ms) {

@@ -9,11 +9,11 @@ func (p *partition) cancel(refs []store.Ref, index int) (codes []store.Code, sto
 	for i, ref := range refs {
 		e := p.find(ref)
 		codes[i] = refusal(e)
-		switch codes[i] {
-		case store.CodeOK:
+		if codes[i] == store.CodeOK {
 			p.count(countCancelled)
 			p.remove(e)
-		case store.CodeRunning:
+		}
+		if codes[i] == store.CodeRunning {
 			p.stop(e)
 			stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: index, ID: e.id})
 		}

@@ -17,7 +17,7 @@ const (
 func encodeCursor(order byte, pos position) string {
 	b := make([]byte, 0, cursorSize)
 	b = append(b, cursorVersion, order)
-	b = binary.BigEndian.AppendUint64(b, uint64(pos.at)) //nolint:gosec // and back
+	b = binary.BigEndian.AppendUint64(b, uint64(pos.at))
 	b = append(b, pos.id[:]...)
 	return base64.RawURLEncoding.EncodeToString(b)
 }
@@ -30,7 +30,7 @@ func decodeCursor(text string) (order byte, pos position, err error) {
 		return 0, position{}, badCursor(text)
 	}
 	order = b[1]
-	pos = position{at: int64(binary.BigEndian.Uint64(b[2:])), id: store.ID(b[10:])} //nolint:gosec // as it came
+	pos = position{at: int64(binary.BigEndian.Uint64(b[2:])), id: store.ID(b[10:])}
 	if encodeCursor(order, pos) != text {
 		return 0, position{}, badCursor(text) // line breaks and stray bits are skipped by the decoder
 	}

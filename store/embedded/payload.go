@@ -25,7 +25,7 @@ func newPayload(m *store.Message) payload {
 	var b strings.Builder
 	b.Grow(payloadStart + len(m.Key) + len(headers) + len(m.Body))
 	b.WriteByte(byte(len(m.Key)))                                     // at most MaxKey
-	b.Write(binary.BigEndian.AppendUint16(nil, uint16(len(headers)))) //nolint:gosec // at most MaxHeaderSize and 4 bytes each
+	b.Write(binary.BigEndian.AppendUint16(nil, uint16(len(headers)))) // at most MaxHeaderSize and 4 bytes each
 	b.WriteString(m.Key)
 	b.Write(headers)
 	b.Write(m.Body)
@@ -45,7 +45,7 @@ func packHeaders(headers map[string]string) []byte {
 }
 
 func appendText(b []byte, s string) []byte {
-	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) //nolint:gosec // at most MaxHeaderSize
+	b = binary.BigEndian.AppendUint16(b, uint16(len(s))) // at most MaxHeaderSize
 	return append(b, s...)
 }
 

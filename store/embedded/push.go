@@ -61,7 +61,7 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 		p.count(countDuplicates)
 		return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
 	}
-	e := &entry{id: m.ID, at: due, content: newPayload(m), keyed: m.Key != "", maxAttempts: uint16(m.MaxAttempts)} //nolint:gosec // at most store.MaxAttempts
+	e := &entry{id: m.ID, at: due, content: newPayload(m), keyed: m.Key != "", maxAttempts: uint16(m.MaxAttempts)}
 	if m.TTL > 0 {
 		e.expiry = now.after(m.TTL)
 	}

@@ -44,19 +44,19 @@ type rig struct {
 	number uint64
 }
 
-func newRig(t testing.TB) *rig {
-	t.Helper()
+func newRig(tb testing.TB) *rig {
+	tb.Helper()
 	clock := &handClock{now: time.UnixMilli(epoch)}
-	r := &rig{TB: t, Store: NewMemory(Config{Now: clock.Now}), clock: clock, p: store.Partition{Queue: "orders"}}
-	t.Cleanup(func() {
+	r := &rig{TB: tb, Store: NewMemory(Config{Now: clock.Now}), clock: clock, p: store.Partition{Queue: "orders"}}
+	tb.Cleanup(func() {
 		for _, p := range r.audit() {
-			t.Errorf("check: %s %s", p.ID, p.Text)
+			tb.Errorf("check: %s %s", p.ID, p.Text)
 		}
 	})
 	return r
 }
 
-// number n's id; ids sort like their numbers.
+// id returns number n's id; ids sort like their numbers.
 func id(n int) (id store.ID) {
 	binary.BigEndian.PutUint64(id[:], uint64(n))
 	return id

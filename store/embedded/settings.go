@@ -11,13 +11,21 @@ import (
 // mutex and replaced as a whole without it.
 type queue struct {
 	settings   atomic.Pointer[store.Settings]
-	partitions map[int]*partition // under Store.mu; made by the first push
+	partitions map[int]*partition // under Store.mu
 }
 
 func newQueue() *queue {
 	q := &queue{partitions: make(map[int]*partition)}
 	q.settings.Store(&store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody})
 	return q
+}
+
+// partition returns a partition and makes it if it is missing, under the store's mutex.
+func (q *queue) partition(index int) *partition {
+	if q.partitions[index] == nil {
+		q.partitions[index] = newPartition(q)
+	}
+	return q.partitions[index]
 }
 
 func (q *queue) load() store.Settings { return *q.settings.Load() }
@@ -61,6 +69,9 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 	}
 	q.settings.Store(&settings)
 	s.queues[name] = q
+	for i := range settings.Partitions {
+		q.partition(i) // so that they know it when the queue is paused before the first push
+	}
 	return settings, nil
 }
 

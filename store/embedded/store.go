@@ -78,7 +78,7 @@ func (s *Store) usable(ctx context.Context, invalid ...error) error {
 	}
 }
 
-// partition returns a partition, nil when nothing was ever pushed to it.
+// partition returns a partition, nil when it was never made.
 func (s *Store) partition(p store.Partition) *partition {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -100,10 +100,7 @@ func (s *Store) makePartition(p store.Partition) *partition {
 		q = newQueue()
 		s.queues[p.Queue] = q
 	}
-	if q.partitions[p.Index] == nil {
-		q.partitions[p.Index] = newPartition(q)
-	}
-	return q.partitions[p.Index]
+	return q.partition(p.Index)
 }
 
 // step runs one atomic step on a partition.

@@ -30,7 +30,7 @@ func TestWorksOnTheFakeTimeOfSynctest(t *testing.T) {
 			if len(got.Deliveries) == 1 {
 				break
 			}
-			time.Sleep(got.Wait) // fake: as long as the store says, to the nanosecond
+			<-time.After(got.Wait) // fake: as long as the store says, to the nanosecond
 			if number > 1 {
 				t.Fatalf("claim %d came too early", number)
 			}
@@ -121,6 +121,7 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func useEverything(t *testing.T, s *Store, worker int) {
+	t.Helper()
 	ctx, p := t.Context(), store.Partition{Queue: "q", Index: worker % 2}
 	name := fmt.Sprint("w", worker)
 	must := func(err error) {
