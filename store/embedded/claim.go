@@ -51,10 +51,10 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 // sweep ends leases that ran out, in the order of their deadlines.
 func (p *partition) sweep(now instant) {
 	for range maxSweep {
-		if !now.reached(p.leased.firstAt()) {
+		e := p.leased.reached(now)
+		if e == nil {
 			return
 		}
-		e := p.leased.first()
 		p.count(countLeaseLost)
 		if e.stopping {
 			p.count(countCancelled)
@@ -96,10 +96,10 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 	var deliveries []store.Delivery
 	bytes := 0
 	for range r.Max {
-		if !now.reached(p.waiting.firstAt()) {
+		e := p.waiting.reached(now)
+		if e == nil {
 			break
 		}
-		e := p.waiting.first()
 		if e.expired(now) {
 			p.count(countExpired)
 			p.remove(e)

@@ -7,6 +7,7 @@
 // own: every method of the port that concerns a partition is one step under it.
 //
 //	store.go      the store: looking up partitions, one step at a time, closing
+//	port.go       the methods of the port, each one step on a partition
 //	settings.go   a queue and its settings
 //	partition.go  what a partition holds, and reading it
 //	change.go     the only code that changes a partition

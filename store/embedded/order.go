@@ -58,10 +58,12 @@ func (o order) add(e *entry)  { o.tree.ReplaceOrInsert(place{e.at, e}) }
 func (o order) drop(e *entry) { o.tree.Delete(place{e.at, e}) }
 func (o order) len() int      { return o.tree.Len() }
 
-// first returns the entry that comes first, nil when there is none.
-func (o order) first() *entry {
-	p, _ := o.tree.Min()
-	return p.e
+// reached returns the first entry if its time has come, else nil.
+func (o order) reached(now instant) *entry {
+	if p, ok := o.tree.Min(); ok && now.reached(p.at) {
+		return p.e
+	}
+	return nil
 }
 
 // firstAt returns where the first entry stands, never when there is none.
