@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
+)
+
+type queueReport struct {
+	Queue    string    `json:"queue"`
+	Examined int       `json:"examined"`
+	Problems []problem `json:"problems"`
+}
+
+type problem struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+type checkResult []queueReport
+
+func (r checkResult) text() string {
+	var b strings.Builder
+	for _, q := range r {
+		verdict := "ok"
+		if n := len(q.Problems); n > 0 {
+			verdict = fmt.Sprintf("%d problems", n)
+		}
+		_, _ = fmt.Fprintf(&b, "%s: %s, %d examined\n", term.Escape(q.Queue), verdict, q.Examined)
+		for _, p := range q.Problems {
+			_, _ = fmt.Fprintf(&b, "  %s: %s\n", term.Escape(p.ID), term.Escape(p.Text))
+		}
+	}
+	return b.String()
+}
+
+func newCheck(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check [--queue NAME]",
+		Short: "Audit what the store holds",
+		Long: `Audit every queue, or one: each message is in exactly one state, nothing points
+nowhere, the counters add up. It works in small steps, changes nothing, and can run
+while the queue is in use. The exit code is 1 if there is any problem.`,
+		Args: cobra.NoArgs,
+	}
+	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (default: every queue)")
+	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
+		return a.withClient(ctx, func(client *dueq.Client) error {
+			return a.check(ctx, client, *queue, cmd.Flags().Changed("queue"))
+		})
+	})
+	return cmd
+}
+
+func (a *app) check(ctx context.Context, client *dueq.Client, queue string, one bool) error {
+	names := []string{queue}
+	if !one {
+		all, err := client.Stats(ctx)
+		if err != nil {
+			return err
+		}
+		names = names[:0]
+		for i := range all {
+			names = append(names, all[i].Queue)
+		}
+	}
+	problems, r := 0, make(checkResult, 0, len(names))
+	for _, name := range names {
+		found, err := client.Queue(name).Check(ctx)
+		if err != nil {
+			return err
+		}
+		r = append(r, newQueueReport(name, found))
+		problems += len(found.Problems)
+	}
+	if err := a.print(r); err != nil {
+		return err
+	}
+	if problems > 0 {
+		return fmt.Errorf("check: found %d problems", problems)
+	}
+	return nil
+}
+
+func newQueueReport(name string, found dueq.Report) queueReport {
+	r := queueReport{Queue: name, Examined: found.Examined, Problems: make([]problem, len(found.Problems))}
+	for i, p := range found.Problems {
+		r.Problems[i] = problem(p)
+	}
+	return r
+}

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/jsonl"
+)
+
+func TestImportReportsBadLinesAndGoesOn(t *testing.T) {
+	t.Parallel()
+	got := inMemory(t).run("import", "--queue", "q", "-o", "json", filepath.Join("testdata", "bad.jsonl"))
+	if got.code != exitFailure {
+		t.Errorf("exit %d, want %d", got.code, exitFailure)
+	}
+	if want := `{"queue":"q","lines":11,"stored":2,"duplicate_key":1,"refused":0,"bad":8,"failed":0}` + "\n"; got.out != want {
+		t.Errorf("stdout is %s, want %s", got.out, want)
+	}
+	lines := strings.Split(strings.TrimSpace(got.err), "\n")
+	want := []string{
+		`dueq: line 2: "dely": unknown field`,
+		`dueq: line 5: delay: "-1s": is negative`,
+		`dueq: line 6: due: is given together with a delay`,
+		`dueq: line 7: has something behind the JSON object`,
+		`dueq: line 10: due: "tomorrow": want a time in RFC 3339`,
+		`dueq: line 11: is not JSON: ends in the middle`,
+		`dueq: line 12: key: want a string, found a number`,
+		`dueq: line 8: send queue "q": delay: 345600000000 ms, the limit is 316224000000 ms (10 years)`,
+		`dueq: import: 8 of 11 lines are bad`,
+	}
+	if len(lines) != len(want) {
+		t.Fatalf("stderr has %d lines, want %d: %s", len(lines), len(want), got.err)
+	}
+	for i := range want {
+		if !strings.HasPrefix(lines[i], want[i]) {
+			t.Errorf("line %d of stderr is %s, want it to begin with %s", i, lines[i], want[i])
+		}
+	}
+}
+
+func TestImportOfStandardInputAsText(t *testing.T) {
+	t.Parallel()
+	got := inMemory(t).feed(`{"key":"a","body":1}`+"\n"+`{"key":"a","body":2}`, "import", "--queue", "q", "-")
+	if want := "2 lines: 1 stored, 1 duplicate key, 0 refused, 0 bad\n"; got.code != exitOK || got.out != want || got.err != "" {
+		t.Errorf("exit %d, stdout %q, stderr %q, want %q and no error", got.code, got.out, got.err, want)
+	}
+}
+
+func TestImportOfNothing(t *testing.T) {
+	t.Parallel()
+	if got := inMemory(t).feed("\n\n", "import", "--queue", "q", "-"); got.code != exitOK || got.err != "" {
+		t.Errorf("exit %d, stderr %q, want success", got.code, got.err)
+	}
+}
+
+func TestImportCountsWhatIsRefused(t *testing.T) {
+	t.Parallel()
+	client := dueq.NewMemory()
+	t.Cleanup(func() { _ = client.Close() })
+	q, most := client.Queue("q"), int64(2)
+	if _, err := q.Configure(t.Context(), dueq.Change{Create: true, MaxMessages: &most}); err != nil {
+		t.Fatal(err)
+	}
+	i := newTestImporter(q, `{"body":1}`+"\n"+`{"body":2}`+"\n"+`{"body":3}`, 0)
+	if err := i.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if i.result.Stored != 2 || i.result.Refused != 1 || exitCode(i.result.err()) != exitRefused {
+		t.Errorf("%+v, exit code %d, want 2 stored, 1 refused, exit code %d", i.result, exitCode(i.result.err()), exitRefused)
+	}
+}
+
+func TestImportEndsWhenTheStoreIsGone(t *testing.T) {
+	t.Parallel()
+	client := dueq.NewMemory()
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+	i := newTestImporter(client.Queue("q"), `{"body":1}`, 0)
+	if err := i.run(t.Context()); !errors.Is(err, dueq.ErrClosed) || i.result.Failed != 1 || i.result.Stored != 0 {
+		t.Errorf("error %v, %+v, want it closed and 1 failed", err, i.result)
+	}
+}
+
+func newTestImporter(q *dueq.Queue, input string, speed float64) *importer {
+	return &importer{
+		queue: q, in: jsonl.NewReader(strings.NewReader(input)), clock: replay{speed: speed, start: time.Now()},
+		bad: func(error) {}, show: func(*importResult, int64, bool) {},
+	}
+}
+
+func TestReplayDividesDistances(t *testing.T) {
+	t.Parallel()
+	at := func(s string) jsonl.Message {
+		due, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return jsonl.Message{Due: due}
+	}
+	r := replay{speed: 3600, start: time.Now().Add(-time.Second)}
+	first := at("2001-01-01T10:00:00Z")
+	r.see(jsonl.Message{Delay: time.Hour})
+	r.see(first)
+	r.see(at("2001-01-01T09:00:00Z"))
+	for _, test := range []struct {
+		name   string
+		m      jsonl.Message
+		lo, hi time.Duration
+	}{
+		{"the first is due now", first, 0, 0},
+		{"one hour later", at("2001-01-01T11:00:00Z"), 0, 0}, // a second, which has passed since the start
+		{"ten hours later", at("2001-01-01T20:00:00Z"), 8 * time.Second, 9 * time.Second},
+		{"before the first", at("2001-01-01T09:00:00Z"), 0, 0},
+		{"a delay", jsonl.Message{Delay: 2 * time.Hour}, 2 * time.Second, 2 * time.Second},
+		{"no time at all", jsonl.Message{}, 0, 0},
+	} {
+		due, delay := r.schedule(test.m)
+		if !due.IsZero() || delay < test.lo || delay > test.hi {
+			t.Errorf("%s: due %v, delay %v, want %v to %v", test.name, due, delay, test.lo, test.hi)
+		}
+	}
+	if d := (&replay{speed: 1e-300}).compress(time.Hour); d != 1<<63-1 {
+		t.Errorf("an endless delay became %v", d)
+	}
+}
+
+func TestWithoutSpeedTimesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
+	want := time.Date(2001, 1, 1, 0, 47, 0, 0, time.UTC)
+	if due, delay := (&replay{}).schedule(jsonl.Message{Due: want}); !due.Equal(want) || delay != 0 {
+		t.Errorf("due %v, delay %v, want %v", due, delay, want)
+	}
+}
+
+func TestProgressOfAnImport(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	show := drawProgress(&b, "q", 200)
+	show(&importResult{Lines: 5}, 50, false)
+	if !strings.Contains(b.String(), "[#####---------------]  25 %  import to q: 5 lines") {
+		t.Errorf("progress is %q", b.String())
+	}
+	show(&importResult{Lines: 6}, 60, false) // too soon to be drawn
+	if strings.Contains(b.String(), "6 lines") {
+		t.Errorf("progress was drawn again at once: %q", b.String())
+	}
+	show(&importResult{}, 200, true)
+	if !strings.HasSuffix(b.String(), "\x1b[1A\r\x1b[J") {
+		t.Errorf("progress was not taken off: %q", b.String())
+	}
+}
+
+// TestImportSendsWhatHasArrived holds that lines on a pipe do not wait in a batch.
+func TestImportSendsWhatHasArrived(t *testing.T) {
+	t.Parallel()
+	client := dueq.NewMemory()
+	t.Cleanup(func() { _ = client.Close() })
+	q := client.Queue("q")
+	input, writer := io.Pipe()
+	sent, done := make(chan int, 2), make(chan error, 1)
+	i := newTestImporter(q, "", 0)
+	i.in = jsonl.NewReader(input)
+	i.show = func(r *importResult, _ int64, end bool) {
+		if !end {
+			sent <- r.Stored
+		}
+	}
+	go func() { done <- i.run(t.Context()) }()
+	for n := 1; n <= 2; n++ {
+		if _, err := io.WriteString(writer, `{"body":1}`+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if stored := <-sent; stored != n {
+			t.Errorf("after line %d %d messages are stored", n, stored)
+		}
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// flightsFile is the whole schedule, where it can be had.
+func flightsFile(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join("..", "..", "..", "shared", "data", "flights.jsonl")
+	if _, err := os.Stat(path); err != nil {
+		t.Skipf("the full file of 20,000 flights is not beside this repository (%v); the 441 of the demo are tested anyway", err)
+	}
+	return path
+}

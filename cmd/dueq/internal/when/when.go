@@ -1,0 +1,67 @@
+// Package when reads the spans and instants that people write: in flags and in files
+// to import. Its errors do not repeat the text; the caller says what it was and where.
+package when
+
+import (
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Errors of Span and Instant. All mean that the text is not usable as it is.
+var (
+	errSpan     = errors.New("want a duration such as 30s, 1h30m or 2d")
+	errNegative = errors.New("is negative, want 0 or more")
+	errInstant  = errors.New("want a time in RFC 3339 between the years 1970 and 9999, such as 2030-01-31T18:00:00Z")
+)
+
+// Day is what "d" means in a span: 24 hours, whatever the calendar does.
+const Day = 24 * time.Hour
+
+// Span reads a Go duration of 0 or more that may begin with days: "90s", "1h30m",
+// "2d", "1.5d", "1d12h".
+func Span(text string) (time.Duration, error) {
+	if strings.HasPrefix(text, "-") {
+		return 0, errNegative
+	}
+	days, rest, err := cutDays(text)
+	if err != nil || rest == "" {
+		return days, err
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 || d > math.MaxInt64-days {
+		return 0, errSpan
+	}
+	return days + d, nil
+}
+
+// cutDays reads the days in front of text, if there are any. It returns an error for
+// an empty text, so that an empty rest means that everything was read.
+func cutDays(text string) (time.Duration, string, error) {
+	number, rest, found := strings.Cut(text, "d")
+	if !found {
+		if text == "" {
+			return 0, "", errSpan
+		}
+		return 0, text, nil
+	}
+	if strings.HasPrefix(rest, "+") || strings.HasPrefix(rest, "-") || strings.Trim(number, "0123456789.") != "" {
+		return 0, "", errSpan
+	}
+	days, err := strconv.ParseFloat(number, 64)
+	if err != nil || days > float64(math.MaxInt64/Day) {
+		return 0, "", errSpan
+	}
+	return time.Duration(days * float64(Day)), rest, nil
+}
+
+// Instant reads an instant in RFC 3339, from the year 1970 to 9999.
+func Instant(text string) (time.Time, error) {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil || t.Unix() < 0 {
+		return time.Time{}, errInstant
+	}
+	return t, nil
+}

@@ -1,0 +1,69 @@
+package when_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/when"
+)
+
+func TestSpan(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"0": 0, "0s": 0, "30m": 30 * time.Minute, "1h30m": 90 * time.Minute, "1.5s": 1500 * time.Millisecond,
+		"2d": 48 * time.Hour, "1.5d": 36 * time.Hour, "1d12h": 36 * time.Hour, "0d": 0, "3660d": 3660 * when.Day,
+	} {
+		if got, err := when.Span(text); err != nil || got != want {
+			t.Errorf("Span(%q) = %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestSpanRefusesWhatIsNoSpan(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", " ", "1h1", "tomorrow", "NaN", "nand", "Inf", "infd", "9e999s", "9e999d", "-3s", "-1d", "1d-2h", "1d+2h", "d", ".d", "1d1d",
+		"30", "1_000d", "0x1d", "106752d", "106751d24h", "9999999999h", "1dd", "1h2d", "٣s", "1d\x00", "1d ",
+	} {
+		if got, err := when.Span(text); err == nil {
+			t.Errorf("Span(%q) = %v, want an error", text, got)
+		}
+	}
+}
+
+func TestInstant(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Time{
+		"1970-01-01T00:00:00Z":           time.Unix(0, 0),
+		"2001-01-01T00:47:00Z":           time.Unix(978310020, 0),
+		"2001-01-01T02:47:00.5+02:00":    time.Unix(978310020, 500_000_000),
+		"9999-12-31T23:59:59.999999999Z": time.Unix(253402300799, 999_999_999),
+	} {
+		if got, err := when.Instant(text); err != nil || !got.Equal(want) {
+			t.Errorf("Instant(%q) = %v, %v, want %v", text, got, err, want)
+		}
+	}
+}
+
+func TestInstantRefusesWhatIsNoInstant(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "tomorrow", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "2001-02-30T00:00:00Z",
+		"2001-01-01", "2001-01-01 00:00:00Z", "2001-01-01T00:00:00", "978310020", "2001-01-01T25:00:00Z", "NaN",
+	} {
+		if got, err := when.Instant(text); err == nil {
+			t.Errorf("Instant(%q) = %v, want an error", text, got)
+		}
+	}
+}
+
+func FuzzSpan(f *testing.F) {
+	for _, seed := range []string{"1d12h", "9e999s", "1h1", "-1d", "106751d"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if d, err := when.Span(text); err == nil && d < 0 {
+			t.Errorf("Span(%q) = %v, want nothing negative", text, d)
+		}
+	})
+}

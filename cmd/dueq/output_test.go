@@ -1,0 +1,148 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+)
+
+// attack is a text that sets the clipboard of a careless terminal, rings and turns
+// the reading direction.
+const attack = "\x1b]52;c;cm0gLXJm\x07\u009b31m\u202e\r\n\x00\xff"
+
+func TestTextForPeopleIsHarmless(t *testing.T) {
+	t.Parallel()
+	r := newRecord(dueq.Record{
+		ID: "id", Queue: attack, Key: attack, Headers: map[string]string{attack: attack}, Body: []byte(attack),
+		BodySize: len(attack), State: dueq.Dead, LastFailure: attack,
+	})
+	plain := r
+	plain.Body, plain.BodyBase64 = new(string), nil
+	*plain.Body = attack
+	d := newDelivery(&dueq.Delivery{ID: attack, Key: attack, Headers: map[string]string{attack: attack}, Body: []byte(attack)})
+	for name, shown := range map[string]result{
+		"record": &r, "record as text": &plain, "delivery": d,
+		"page":      &page{Messages: []record{r, plain}},
+		"dead page": &page{Messages: []record{r, plain}, dead: true},
+		"cancel":    cancelResult{ID: attack}, "reschedule": rescheduleResult{ID: attack}, "pause": pauseResult{Queue: attack},
+		"stats": statsResult{{Queue: attack}},
+		"check": checkResult{{Queue: attack, Problems: []problem{{ID: attack, Text: attack}}}},
+	} {
+		lines := strings.ReplaceAll(shown.text(), "\n", "")
+		if i := strings.IndexFunc(lines, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e }); i >= 0 {
+			t.Errorf("%s: %q has a control character at %d", name, shown.text(), i)
+		}
+		if strings.Contains(shown.text(), "m\r") {
+			t.Errorf("%s: a line of the message became a line of the output: %q", name, shown.text())
+		}
+	}
+}
+
+func TestJSONIsHarmlessAndComplete(t *testing.T) {
+	t.Parallel()
+	a := &app{output: formatJSON}
+	var b strings.Builder
+	a.out = &b
+	text := strings.TrimSuffix(attack, "\xff")
+	if err := a.print(newDelivery(&dueq.Delivery{ID: "id", Key: text, Body: []byte(text)})); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(strings.TrimSpace(b.String()), "\x1b\x07\u009b\u202e\r\n\x00") {
+		t.Errorf("%q has control characters", b.String())
+	}
+	var back struct{ Key, Body string }
+	if err := json.Unmarshal([]byte(b.String()), &back); err != nil || back.Key != text || back.Body != text {
+		t.Errorf("reads back as %q, %v, want %q", back, err, text)
+	}
+}
+
+func TestBodiesInJSON(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		"":          `{"body":""}`,
+		`{"a":"<"}`: `{"body":"{\"a\":\"<\"}"}`,
+		"\xff\x00":  `{"body_base64":"/wA="}`,
+	} {
+		got, err := json.Marshal(newContent("", nil, []byte(body)))
+		if err != nil || strings.ReplaceAll(string(got), `\u003c`, "<") != want {
+			t.Errorf("body %q is %s, %v, want %s", body, got, err, want)
+		}
+	}
+}
+
+func TestCutBodyStaysText(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{"": "", "ab": "ab", "a\xe6\x97": "a", "a\xe6": "a", "日": "日", "a\xff": "a\xff"} {
+		if got := wholeRunes([]byte(body)); string(got) != want {
+			t.Errorf("wholeRunes(%q) = %q, want %q", body, got, want)
+		}
+	}
+	r := newRecord(dueq.Record{Body: []byte("a\xe6"), BodySize: 4})
+	if r.Body == nil || *r.Body != "a" {
+		t.Errorf("a cut body became %v", r.Body)
+	}
+}
+
+func TestRecordSaysWhatItsInstantMeans(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2030, 1, 31, 18, 0, 0, 5e6, time.FixedZone("", 3600))
+	const text = "2030-01-31T17:00:00.005Z"
+	for state, field := range map[dueq.State]string{
+		dueq.Scheduled: "due", dueq.Ready: "due", dueq.Leased: "leased_until", dueq.Dead: "died_at",
+	} {
+		got, err := json.Marshal(newRecord(dueq.Record{State: state, At: at}))
+		if err != nil || !strings.Contains(string(got), `"`+field+`":"`+text+`"`) || strings.Count(string(got), text) != 1 {
+			t.Errorf("%s: %s, %v, want %s only in %s", state, got, err, text, field)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	v := decode[map[string]string](t, without(t).ok("version", "-o", "json"))
+	for _, field := range []string{"version", "go", "platform"} {
+		if v[field] == "" {
+			t.Errorf("%s is missing in %v", field, v)
+		}
+	}
+	if text := without(t).ok("version"); !strings.HasPrefix(text, "dueq ") || !strings.Contains(text, v["go"]) {
+		t.Errorf("version is %q", text)
+	}
+}
+
+func TestHelpNeedsNothing(t *testing.T) {
+	t.Parallel()
+	if got := without(t).ok(); !strings.Contains(got, "dueq demo") {
+		t.Errorf("help is %q", got)
+	}
+	for _, cmd := range newRoot(&app{}).Commands() {
+		if got := without(t).ok(cmd.Name(), "--help"); !strings.Contains(got, "Usage:") {
+			t.Errorf("help of %s is %q", cmd.Name(), got)
+		}
+	}
+}
+
+func TestSendInJSON(t *testing.T) {
+	t.Parallel()
+	got := decode[map[string]string](t, inMemory(t).ok("send", "--queue", "q", "-o", "json", "--delay", "1d", "--header", "a=b=c", "body"))
+	if len(got) != 2 || got["queue"] != "q" || len(got["id"]) != 26 {
+		t.Errorf("send printed %v", got)
+	}
+}
+
+func TestPurgeAsks(t *testing.T) {
+	t.Parallel()
+	for answer, fine := range map[string]bool{"y\n": true, " Y \n": true, "n\n": false, "\n": false, "": false, "yes, all\n": false} {
+		var b strings.Builder
+		a := &app{console: console{in: strings.NewReader(answer), err: &b}}
+		if err := a.ask(purgeQuestion("q", "dead", 0)); (err == nil) != fine {
+			t.Errorf("answer %q: %v", answer, err)
+		}
+		if b.String() != `Remove every dead message of queue "q" for good? [y/N] ` {
+			t.Errorf("the question is %q", b.String())
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"encoding/base64"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
+)
+
+// content is what the sender wrote, as JSON: the body is a string where it is text,
+// else in base 64.
+type content struct {
+	Key        string            `json:"key,omitempty"`
+	Headers    map[string]string `json:"headers,omitempty"`
+	Body       *string           `json:"body,omitempty"`
+	BodyBase64 *string           `json:"body_base64,omitempty"`
+}
+
+func newContent(key string, headers map[string]string, body []byte) content {
+	c := content{Key: key, Headers: headers}
+	if text := string(body); utf8.ValidString(text) {
+		c.Body = &text
+	} else {
+		text = base64.StdEncoding.EncodeToString(body)
+		c.BodyBase64 = &text
+	}
+	return c
+}
+
+// bodyText returns the body for people.
+func (c *content) bodyText() string {
+	if c.BodyBase64 != nil {
+		return "base64:" + *c.BodyBase64
+	}
+	return *c.Body
+}
+
+// headerText returns the headers in one line, in the order of their names.
+func (c *content) headerText() string {
+	parts := make([]string, 0, len(c.Headers))
+	for _, name := range slices.Sorted(maps.Keys(c.Headers)) {
+		parts = append(parts, name+"="+strconv.Quote(c.Headers[name]))
+	}
+	return strings.Join(parts, " ")
+}
+
+// record is a message as it lies in the store.
+type record struct {
+	ID    string     `json:"id"`
+	Queue string     `json:"queue"`
+	State dueq.State `json:"state"`
+	content
+	BodySize    int    `json:"body_size"`
+	Due         string `json:"due,omitempty"`          // scheduled, ready
+	LeasedUntil string `json:"leased_until,omitempty"` // leased
+	DiedAt      string `json:"died_at,omitempty"`      // dead
+	SentAt      string `json:"sent_at"`
+	ExpiresAt   string `json:"expires_at,omitempty"`
+	Attempt     int    `json:"attempt"`
+	Failures    int    `json:"failures"`
+	MaxAttempts int    `json:"max_attempts"`
+	LastFailure string `json:"last_failure,omitempty"`
+	Cancelling  bool   `json:"cancelling,omitempty"`
+}
+
+func newRecord(r dueq.Record) record {
+	body := r.Body
+	if len(body) < r.BodySize {
+		body = wholeRunes(body)
+	}
+	view := record{
+		ID: r.ID, Queue: r.Queue, State: r.State, content: newContent(r.Key, r.Headers, body), BodySize: r.BodySize,
+		SentAt: timestamp(r.SentAt), ExpiresAt: timestamp(r.ExpiresAt),
+		Attempt: r.Attempt, Failures: r.Failures, MaxAttempts: r.MaxAttempts,
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
+	}
+	switch r.State {
+	case dueq.Leased:
+		view.LeasedUntil = timestamp(r.At)
+	case dueq.Dead:
+		view.DiedAt = timestamp(r.At)
+	default:
+		view.Due = timestamp(r.At)
+	}
+	return view
+}
+
+// when returns the one instant that a message has in its state.
+func (r *record) when() string { return r.Due + r.LeasedUntil + r.DiedAt }
+
+// wholeRunes takes off the beginning of a character that a cut has left at the end,
+// so that text stays text.
+func wholeRunes(body []byte) []byte {
+	for n := 1; n < utf8.UTFMax && n <= len(body); n++ {
+		last := body[len(body)-n:]
+		if utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return body[:len(body)-n]
+			}
+			return body
+		}
+	}
+	return body
+}
+
+// timestamp is how instants are written everywhere: UTC, to the millisecond. The zero
+// time is "".
+func timestamp(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// column returns the beginning of a text, for a column of a table.
+func column(s string) string {
+	const width = 60
+	return term.Cut(term.Escape(s), width)
+}

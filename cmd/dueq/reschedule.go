@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
+)
+
+type rescheduleResult struct {
+	ID          string `json:"id"` // as it was given, also key:KEY
+	Queue       string `json:"queue"`
+	Rescheduled bool   `json:"rescheduled"`
+}
+
+func (r rescheduleResult) text() string { return "rescheduled " + term.Escape(r.ID) + "\n" }
+
+func newReschedule(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reschedule --queue NAME (ID | key:KEY) (--delay SPAN | --at TIME)",
+		Short: "Give a message another due time",
+		Long: `Give a message that is scheduled or ready another due time. One that is running is
+left as it is (exit code 4).
+
+` + refHelp,
+		Example: "  dueq reschedule --queue orders key:order-42 --delay 2d",
+		Args:    cobra.ExactArgs(1),
+	}
+	schedule := scheduleFlags(cmd)
+	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {
+		to, err := schedule()
+		if err != nil {
+			return err
+		}
+		if !cmd.Flags().Changed("delay") && !cmd.Flags().Changed("at") {
+			return usage("no due time: give --delay or --at")
+		}
+		done, err := q.Reschedule(ctx, args[0], to)
+		if err != nil {
+			return err
+		}
+		if !done {
+			return fmt.Errorf("reschedule queue %q message %q: %w, left as it is", q.Name(), args[0], errRunning)
+		}
+		return a.print(rescheduleResult{ID: args[0], Queue: q.Name(), Rescheduled: true})
+	})
+}

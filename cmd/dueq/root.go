@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
+)
+
+// console is everything a command touches besides the store.
+type console struct {
+	in       io.Reader
+	out, err io.Writer
+	env      func(name string) string
+}
+
+// app is what the commands share: the console and the flags of all of them.
+type app struct {
+	console
+	store    string     // --store
+	output   string     // --output
+	logLevel slog.Level // of what the library has to say
+	started  bool       // the command line was understood
+}
+
+// run carries out one command line and returns the exit code.
+func run(ctx context.Context, args []string, c console) int {
+	a := &app{console: c, logLevel: slog.LevelWarn}
+	root := newRoot(a) //nolint:contextcheck // cobra carries ctx to the commands
+	root.SetArgs(args)
+	root.SetIn(c.in)
+	root.SetOut(c.out)
+	root.SetErr(c.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if !a.started {
+		err = usage("%w (see %s --help)", err, root.CommandPath())
+	}
+	_, _ = fmt.Fprintln(c.err, oneLine(err, a.storeURL())) // when stderr is gone, the exit code still tells
+	return exitCode(err)
+}
+
+func newRoot(a *app) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "dueq",
+		Short: "Send, receive and look after delayed messages",
+		Long: `dueq is a delayed message queue: a message is sent now, becomes due later, and is
+delivered until somebody acknowledges it or it runs out of attempts.
+
+Start with "dueq demo", which needs nothing at all. All other commands need a store, from
+--store or the environment variable DUEQ_STORE; a URL with a password belongs in the
+latter, since other users of a machine can read command lines.
+
+Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
+4 conflict (duplicate key, lease lost, message is running), 5 store unavailable,
+6 refused (queue full).`,
+		SilenceUsage:       true,
+		SilenceErrors:      true,
+		DisableSuggestions: true, // they would make an error several lines long
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.store, "store", "", "`URL` of the store: redis://host:6379, rediss://, redis+sentinel://, redis+cluster://, mem: (default $DUEQ_STORE)")
+	flags.VarP(&choice{value: &a.output, of: []string{formatText, formatJSON}}, "output", "o", "text for people, json for scripts")
+	a.output = formatText
+	root.AddCommand(
+		newDemo(a), newSend(a), newImport(a), newReceive(a),
+		newList(a), newShow(a), newCancel(a), newReschedule(a),
+		newDead(a), newRedrive(a), newPurge(a), newPause(a), newResume(a),
+		newStats(a), newCheck(a), newVersion(a),
+	)
+	return root
+}
+
+// The values of --output.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+// action is the body of a command.
+type action func(ctx context.Context, args []string) error
+
+// do makes of an action what cobra calls. From then on errors are no longer about the
+// command line, unless they say so.
+func (a *app) do(act action) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		a.started = true
+		return act(cmd.Context(), args)
+	}
+}
+
+// result is what a command has found out. As JSON it is the value itself.
+type result interface {
+	// text returns the result for people: lines with everything escaped that came from
+	// a store.
+	text() string
+}
+
+// print writes a result as --output says.
+func (a *app) print(r result) error {
+	text := []byte{}
+	if a.output == formatJSON {
+		encoded, err := term.JSON(r)
+		if err != nil {
+			return err
+		}
+		text = encoded
+	} else {
+		text = append(text, r.text()...)
+	}
+	if _, err := a.out.Write(text); err != nil {
+		return fmt.Errorf("write output: %w", err)
+	}
+	return nil
+}
+
+// note tells people something beside the result. Scripts do not get it.
+func (a *app) note(format string, args ...any) {
+	if a.output == formatText {
+		_, _ = fmt.Fprintf(a.err, format+"\n", args...) // nothing depends on a note
+	}
+}

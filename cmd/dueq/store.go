@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dueq-dev/dueq"
+)
+
+// openTimeout is how long a store may take to answer at all.
+const openTimeout = 5 * time.Second
+
+// storeURL returns --store, or else what the environment says.
+func (a *app) storeURL() string {
+	if a.store != "" {
+		return a.store
+	}
+	return a.env("DUEQ_STORE")
+}
+
+// open connects to the store.
+func (a *app) open(ctx context.Context) (*dueq.Client, error) {
+	url := a.storeURL()
+	if url == "" {
+		return nil, usage("no store: give --store URL or set DUEQ_STORE, for example --store redis://localhost:6379")
+	}
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	defer cancel()
+	return dueq.Open(ctx, url, dueq.Config{Logger: a.logger()})
+}
+
+// logger passes on the library's warnings.
+func (a *app) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{
+		Level: a.logLevel,
+		ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
+			if attr.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return attr
+		},
+	}))
+}
+
+// withClient gives use a client for as long as it runs.
+func (a *app) withClient(ctx context.Context, use func(*dueq.Client) error) (err error) {
+	client, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, client.Close()) }()
+	return use(client)
+}
+
+// onQueue makes of an action on a queue one that opens it. It adds the flag --queue.
+func (a *app) onQueue(cmd *cobra.Command, act func(ctx context.Context, q *dueq.Queue, args []string) error) *cobra.Command {
+	name := cmd.Flags().StringP("queue", "q", "", "name of the queue")
+	_ = cmd.MarkFlagRequired("queue") // fails only when there is no such flag
+	cmd.RunE = a.do(func(ctx context.Context, args []string) error {
+		return a.withClient(ctx, func(client *dueq.Client) error {
+			return act(ctx, client.Queue(*name), args)
+		})
+	})
+	return cmd
+}
