@@ -1,11 +1,16 @@
 // Package redisstore keeps queues on Redis 6.2 or newer, or Valkey: one server,
 // Sentinel, or Cluster.
+//
+// Every operation on a partition is one Lua script (scripts/*.lua), so it happens as a
+// whole. docs/REDIS.md describes the keys, the records and each script.
 package redisstore
 
 import (
-	"context"
-	"errors"
+	"fmt"
 	"log/slog"
+	"regexp"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -17,60 +22,87 @@ import (
 type Config struct {
 	Prefix         string        // of every key, ^[A-Za-z0-9._-]{1,32}$; "": "dueq"
 	Replicas       int           // that must have a push before it returns; 0: none
-	ReplicaTimeout time.Duration // how long to wait for them; 0: 1 s
+	ReplicaTimeout time.Duration // how long to wait for them, whole ms; 0: 1 s
 	Logger         *slog.Logger  // nil: slog.Default()
 }
 
-// Store is a store.Store on Redis.
-type Store struct{ rdb redis.UniversalClient }
+// Store is a store.Store on Redis. It is safe for concurrent use.
+type Store struct {
+	rdb     redis.UniversalClient
+	owned   bool
+	config  Config
+	invalid error // what is wrong with the config
+	scripts map[string]*script
 
-// New returns a store on rdb, which the caller keeps and closes after the store. It
-// makes no call; a Config that is not valid makes every method return ErrInvalid.
-func New(rdb redis.UniversalClient, _ Config) *Store { return &Store{rdb: rdb} }
+	closed  atomic.Bool
+	closing chan struct{} // closed by Close
+	close   sync.Once
 
-// NewOwning is New, but Close closes rdb too.
-func NewOwning(rdb redis.UniversalClient, c Config) *Store { return New(rdb, c) }
-
-var errStub = errors.New("redisstore: not written yet")
-
-func (s *Store) Push(context.Context, store.Partition, store.PushRequest) ([]store.PushResult, error) {
-	return nil, errStub
+	inspected  atomic.Bool
+	inspecting chan struct{} // holds a token while nobody inspects the server
+	idle       idleClaims
+	known      sync.Map      // queue -> struct{}: registered by this process
 }
-func (s *Store) Claim(context.Context, store.Partition, store.ClaimRequest) (store.ClaimResult, error) {
-	return store.ClaimResult{}, errStub
-}
-func (s *Store) Settle(context.Context, store.Partition, store.SettleRequest) ([]store.Code, error) {
-	return nil, errStub
-}
-func (s *Store) Cancel(context.Context, store.Partition, []store.Ref) ([]store.Code, error) {
-	return nil, errStub
-}
-func (s *Store) Reschedule(context.Context, store.Partition, []store.Move) ([]store.Code, error) {
-	return nil, errStub
-}
-func (s *Store) Get(context.Context, store.Partition, store.Ref) (store.Record, error) {
-	return store.Record{}, errStub
-}
-func (s *Store) List(context.Context, store.Partition, store.ListRequest) (store.Page, error) {
-	return store.Page{}, errStub
-}
-func (s *Store) Stats(context.Context, string) ([]store.Stats, error) { return nil, errStub }
-func (s *Store) Redrive(context.Context, store.Partition, []store.ID) ([]store.PushResult, error) {
-	return nil, errStub
-}
-func (s *Store) Purge(context.Context, store.Partition, store.PurgeRequest) (int, error) {
-	return 0, errStub
-}
-func (s *Store) Configure(context.Context, string, store.Change) (store.Settings, error) {
-	return store.Settings{}, errStub
-}
-func (s *Store) Heartbeat(context.Context, string, string, int64) ([]string, error) {
-	return nil, errStub
-}
-func (s *Store) Watch(context.Context, string, func(store.Event)) error { return errStub }
-func (s *Store) Check(context.Context, store.Partition, store.CheckRequest) (store.CheckResult, error) {
-	return store.CheckResult{}, errStub
-}
-func (s *Store) Close() error { return nil }
 
 var _ store.Store = (*Store)(nil)
+
+// New returns a store on rdb, which the caller keeps, and closes after the store. It
+// makes no call; with a Config that is not valid every method returns ErrInvalid.
+//
+// The store repeats calls by itself, until the context's deadline or for 10 s. Give rdb
+// ContextTimeoutEnabled, or else a call to a server that hangs lasts until rdb's
+// ReadTimeout, whatever the context says.
+func New(rdb redis.UniversalClient, c Config) *Store {
+	if c.Prefix == "" {
+		c.Prefix = "dueq"
+	}
+	if c.ReplicaTimeout == 0 {
+		c.ReplicaTimeout = time.Second
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	s := &Store{
+		rdb: rdb, config: c, invalid: c.validate(), scripts: library(),
+		closing: make(chan struct{}), inspecting: make(chan struct{}, 1),
+	}
+	s.inspecting <- struct{}{}
+	return s
+}
+
+// NewOwning is New, but Close closes rdb too.
+func NewOwning(rdb redis.UniversalClient, c Config) *Store {
+	s := New(rdb, c)
+	s.owned = true
+	return s
+}
+
+// Close ends calls that are being repeated, and watches. It closes the client only if
+// the store was made by NewOwning.
+func (s *Store) Close() error {
+	var err error
+	s.close.Do(func() {
+		s.closed.Store(true)
+		close(s.closing)
+		if s.owned {
+			err = s.rdb.Close()
+		}
+	})
+	return err
+}
+
+func (c Config) validate() error {
+	switch {
+	case !regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`).MatchString(c.Prefix):
+		return invalid("prefix", "%.64q: want 1 to 32 letters, digits, '.', '_', '-'", c.Prefix)
+	case c.Replicas < 0:
+		return invalid("replicas", "%d is negative", c.Replicas)
+	case c.ReplicaTimeout < time.Millisecond:
+		return invalid("replica timeout", "%s is less than 1 ms", c.ReplicaTimeout)
+	}
+	return nil
+}
+
+func invalid(field, format string, args ...any) error {
+	return &store.Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, store.ErrInvalid)...)}
+}

@@ -1,0 +1,81 @@
+package redistest
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const slots = 16384
+
+// StartCluster runs a Cluster of n masters, without replicas, for one test, and returns
+// once every node sees the whole of it.
+func StartCluster(t testing.TB, n int) []*Server {
+	t.Helper()
+	nodes := make([]*Server, n)
+	for i := range nodes {
+		nodes[i] = Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	defer cancel()
+	for i, node := range nodes {
+		join(ctx, t, node, nodes[0], i*slots/n, (i+1)*slots/n-1)
+	}
+	for _, node := range nodes {
+		awaitCluster(ctx, t, node, n)
+	}
+	return nodes
+}
+
+// join gives a node its slots and introduces it to another.
+func join(ctx context.Context, t testing.TB, node, other *Server, from, to int) {
+	t.Helper()
+	rdb := node.Client(t)
+	if err := rdb.ClusterAddSlotsRange(ctx, from, to).Err(); err != nil {
+		t.Fatal(err)
+	}
+	host, port, err := net.SplitHostPort(other.Addr())
+	if err == nil && node != other {
+		err = rdb.ClusterMeet(ctx, host, port).Err()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func awaitCluster(ctx context.Context, t testing.TB, node *Server, n int) {
+	t.Helper()
+	rdb := node.Client(t)
+	retry := time.NewTicker(20 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		info := rdb.ClusterInfo(ctx).Val()
+		list := rdb.ClusterNodes(ctx).Val()
+		if strings.Contains(info, "cluster_state:ok") && strings.Count(list, " connected ") == n {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the cluster did not form:\n%s\n%s", info, list)
+		case <-retry.C:
+		}
+	}
+}
+
+// ClusterClient returns a client of a Cluster that is closed when the test ends.
+func ClusterClient(t testing.TB, nodes []*Server) *redis.ClusterClient {
+	t.Helper()
+	addrs := make([]string, len(nodes))
+	for i, node := range nodes {
+		addrs[i] = node.Addr()
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs: addrs, ContextTimeoutEnabled: true, DisableIdentity: true,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}

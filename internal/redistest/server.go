@@ -1,0 +1,217 @@
+// Package redistest runs real redis-server processes for tests, on loopback only.
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// startTimeout is how long a server may take to answer its first PING.
+const startTimeout = 20 * time.Second
+
+// Server is one redis-server process with a directory of its own.
+type Server struct {
+	addr string // host:port, or the path of a unix socket
+	dir  string
+	args []string
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the process has ended
+	ward *exec.Cmd     // kills it when the test process ends in a way that runs no cleanup
+}
+
+// Start runs a server for one test, with further arguments as in redis.conf
+// ("--maxmemory", "10mb"), and stops it when the test ends. Without other arguments it
+// keeps nothing on disk. DUEQ_REDIS_SERVER names the program, redis-server by default.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "redistest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	s, err := newServer(dir, args...)
+	if err == nil {
+		err = s.start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// newServer prepares a server on a free port.
+func newServer(dir string, args ...string) (*Server, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), dir: dir,
+		args: append([]string{"--port", strconv.Itoa(port)}, args...),
+	}, nil
+}
+
+// program finds the server, or says how to get one.
+func program() (string, error) {
+	name := os.Getenv("DUEQ_REDIS_SERVER")
+	if name == "" {
+		name = "redis-server"
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return "", fmt.Errorf("these tests need a Redis server, and there is no %s: "+
+			"run `make test`, or install it (apt-get install redis-server, brew install redis), "+
+			"or set DUEQ_REDIS_SERVER to a redis-server or valkey-server: %w", name, err)
+	}
+	return path, nil
+}
+
+// freePort finds a port whose number plus 10000, a Cluster's bus, is a port too.
+func freePort() (int, error) {
+	for range 100 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return 0, err
+		}
+		port := l.Addr().(*net.TCPAddr).Port
+		if err := l.Close(); err != nil {
+			return 0, err
+		}
+		if port < 55000 {
+			return port, nil
+		}
+	}
+	return 0, errors.New("no free port below 55000")
+}
+
+func (s *Server) start() error {
+	path, err := program()
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
+		"--daemonize", "no", "--loglevel", "warning", "--logfile", "redis.log",
+	}, s.args...)
+	s.cmd = exec.Command(path, args...) //nolint:gosec // the program of a test
+	if err := s.cmd.Start(); err != nil {
+		return err
+	}
+	s.gone = make(chan struct{})
+	go func(cmd *exec.Cmd, gone chan struct{}) {
+		_ = cmd.Wait()
+		close(gone)
+	}(s.cmd, s.gone)
+	if err := s.guard(); err != nil {
+		s.Kill()
+		return err
+	}
+	return s.awaitReady()
+}
+
+// guard starts a shell that waits for the end of its input, which is the end of this
+// process, and then kills the server.
+func (s *Server) guard() error {
+	ward := exec.Command("sh", "-c", `read -r _; kill -9 "$1"`, "sh", strconv.Itoa(s.cmd.Process.Pid)) //nolint:gosec // a number
+	if _, err := ward.StdinPipe(); err != nil {
+		return err
+	}
+	if err := ward.Start(); err != nil {
+		return err
+	}
+	s.ward = ward
+	return nil
+}
+
+func (s *Server) awaitReady() error {
+	rdb := redis.NewClient(s.Options())
+	defer func() { _ = rdb.Close() }()
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	retry := time.NewTicker(5 * time.Millisecond)
+	defer retry.Stop()
+	for {
+		if err := rdb.Ping(ctx).Err(); err == nil || strings.HasPrefix(err.Error(), "NOAUTH") {
+			return nil
+		}
+		select {
+		case <-s.gone:
+			return fmt.Errorf("redis-server ended at once:\n%s", s.log())
+		case <-ctx.Done():
+			s.Kill()
+			return fmt.Errorf("redis-server did not answer within %s:\n%s", startTimeout, s.log())
+		case <-retry.C:
+		}
+	}
+}
+
+func (s *Server) log() string {
+	b, _ := os.ReadFile(filepath.Join(s.dir, "redis.log"))
+	return string(b)
+}
+
+// Addr returns host:port, or the path of the shared server's socket.
+func (s *Server) Addr() string { return s.addr }
+
+// Options returns what a client needs to reach the server.
+func (s *Server) Options() *redis.Options {
+	network := "tcp"
+	if strings.HasPrefix(s.addr, "/") {
+		network = "unix"
+	}
+	return &redis.Options{
+		Network: network, Addr: s.addr, ContextTimeoutEnabled: true, DisableIdentity: true,
+		DialerRetries: 1, ReadTimeout: 30 * time.Second, PoolSize: 20,
+	}
+}
+
+// Client returns a client that is closed when the test ends.
+func (s *Server) Client(t testing.TB) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(s.Options())
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// Kill ends the process with SIGKILL and waits until it is gone. It may be called again.
+func (s *Server) Kill() {
+	if s.gone == nil {
+		return
+	}
+	if s.ward != nil {
+		// First, for it must not kill whoever gets the server's pid next.
+		_ = s.ward.Process.Kill()
+		_ = s.ward.Wait()
+		s.ward = nil
+	}
+	_ = s.cmd.Process.Kill() // by its own pid; an error means that it has ended
+	<-s.gone
+}
+
+// Freeze stops the process without ending it, until Thaw.
+func (s *Server) Freeze() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
+
+// Thaw lets a frozen process go on.
+func (s *Server) Thaw() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
+
+// Restart starts the process again, on the same address and directory, after Kill.
+func (s *Server) Restart(t testing.TB) {
+	t.Helper()
+	s.Kill()
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,152 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+const (
+	patience     = 10 * time.Second // how long a call is repeated when its context has no deadline
+	firstBackoff = 8 * time.Millisecond
+	lastBackoff  = 500 * time.Millisecond
+)
+
+// onceCmd is a command that go-redis must not repeat by itself: it would do so unseen.
+type onceCmd struct{ *redis.Cmd }
+
+// NoRetry tells go-redis so. Redirections in a Cluster are followed all the same, because
+// a redirected command has not been executed.
+func (onceCmd) NoRetry() bool { return true }
+
+// call is one run of a script, with all that its repetitions need.
+type call struct {
+	op         string
+	queue      string
+	script     *script
+	keys       []string
+	args       []any
+	replicated bool // wait for Config.Replicas
+}
+
+// start refuses what needs no call to the server, and inspects the server at first use.
+func (s *Store) start(ctx context.Context, op, queue string) error {
+	switch {
+	case s.closed.Load():
+		return store.ErrClosed
+	case ctx.Err() != nil:
+		return fail(op, queue, ctx.Err())
+	case s.invalid != nil:
+		return s.invalid
+	case !s.inspected.Load():
+		return s.inspect(ctx, op, queue)
+	}
+	return nil
+}
+
+// run runs a script until it answers, and returns its reply.
+func (s *Store) run(ctx context.Context, c call) (any, error) {
+	if err := s.start(ctx, c.op, c.queue); err != nil {
+		return nil, err
+	}
+	return s.repeat(ctx, c.op, c.queue, func(int) (any, error) {
+		if c.replicated && s.config.Replicas > 0 {
+			return s.tryReplicated(ctx, c)
+		}
+		return s.try(ctx, c)
+	})
+}
+
+// repeat calls try until it succeeds or fails for good, waiting a little longer each
+// time, up to the context's deadline or for the time of patience.
+func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt int) (any, error)) (any, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	var cause error
+	for attempt := 0; ; attempt++ {
+		reply, err := try(attempt)
+		switch {
+		case err == nil:
+			return reply, nil
+		case ctx.Err() != nil:
+			return nil, fail(op, queue, s.gaveUp(ctx, err))
+		case errors.Is(err, store.ErrNotReplicated):
+			return nil, fail(op, queue, err)
+		case !transient(err):
+			return nil, fail(op, queue, permanent(err))
+		}
+		cause = err
+		if err := s.wait(ctx, attempt); err != nil {
+			if errors.Is(err, store.ErrClosed) {
+				return nil, store.ErrClosed
+			}
+			return nil, fail(op, queue, s.gaveUp(ctx, cause))
+		}
+	}
+}
+
+// errPatience marks a deadline that is ours, not the caller's.
+var errPatience = fmt.Errorf("no success for %s", patience)
+
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, patience, errPatience)
+}
+
+func (s *Store) gaveUp(ctx context.Context, cause error) error {
+	if errors.Is(context.Cause(ctx), errPatience) {
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, errPatience, cause)
+	}
+	return ended(ctx, cause)
+}
+
+// wait sleeps before the next try: exponential, with jitter so that callers spread out.
+func (s *Store) wait(ctx context.Context, attempt int) error {
+	d := min(firstBackoff<<min(attempt, 10), lastBackoff)
+	timer := time.NewTimer(d/2 + rand.N(d/2)) //nolint:gosec // jitter
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-s.closing:
+		return store.ErrClosed
+	}
+}
+
+// try runs a script once: by its hash, or with its source where the server lacks it.
+func (s *Store) try(ctx context.Context, c call) (any, error) {
+	cmd := c.command(ctx, "evalsha", c.script.sha)
+	err := s.rdb.Process(ctx, cmd)
+	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+		cmd = c.command(ctx, "eval", c.script.source)
+		err = s.rdb.Process(ctx, cmd)
+	}
+	return reply(cmd, err)
+}
+
+func (c call) command(ctx context.Context, verb, text string) onceCmd {
+	args := make([]any, 0, 3+len(c.keys)+len(c.args))
+	args = append(args, verb, text, len(c.keys))
+	for _, key := range c.keys {
+		args = append(args, key)
+	}
+	return onceCmd{redis.NewCmd(ctx, append(args, c.args...)...)}
+}
+
+// reply takes the answer of a command. A script that answers nil is no error.
+func reply(cmd onceCmd, err error) (any, error) {
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, err
+	}
+	return cmd.Val(), nil
+}

@@ -1,0 +1,66 @@
+package redisstore
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// countedSide is up to how many fields a check counts side as a whole, in one step.
+const countedSide = 4000
+
+// checkParts are the parts of an audit, in order; a cursor is "part:cursor of the scan".
+func checkParts() []string { return []string{"sums", "msg", "due", "leased", "dead", "side"} }
+
+// Check implements store.Store. Each element is looked at in one instant, so a partition
+// that is in use gives no false alarms.
+func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckRequest) (store.CheckResult, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
+		return store.CheckResult{}, err
+	}
+	part, at, err := parseCheckCursor(r.Cursor)
+	if err != nil {
+		return store.CheckResult{}, err
+	}
+	got, err := s.run(ctx, call{
+		op: "check", queue: p.Queue, script: s.scripts["check"], keys: s.partitionKeys(p, 5),
+		args: []any{part, at, r.Limit, countedSide},
+	})
+	if err != nil {
+		return store.CheckResult{}, err
+	}
+	fields, ok := got.([]any)
+	if !ok || len(fields) < 2 || len(fields)%2 != 0 {
+		return store.CheckResult{}, fail("check", p.Queue, unexpected(got))
+	}
+	result := store.CheckResult{Examined: int(number(fields[1])), Next: nextCheckCursor(part, text(fields[0]))}
+	for i := 2; i < len(fields); i += 2 {
+		result.Problems = append(result.Problems, store.Problem{ID: text(fields[i]), Text: text(fields[i+1])})
+	}
+	return result, nil
+}
+
+func parseCheckCursor(s string) (part, at string, err error) {
+	if s == "" {
+		return checkParts()[0], "0", nil
+	}
+	part, at, _ = strings.Cut(s, ":")
+	if _, bad := strconv.ParseUint(at, 10, 64); bad != nil || !slices.Contains(checkParts(), part) {
+		return "", "", invalid("cursor", "%+.64q is not a cursor", s)
+	}
+	return part, at, nil
+}
+
+func nextCheckCursor(part, at string) string {
+	if at != "0" {
+		return part + ":" + at
+	}
+	next := slices.Index(checkParts(), part) + 1
+	if next == len(checkParts()) {
+		return ""
+	}
+	return checkParts()[next] + ":0"
+}

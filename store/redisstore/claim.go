@@ -1,0 +1,121 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// sweepLimit is how many leases that ran out one claim puts back at most.
+const sweepLimit = 100
+
+// Claim implements store.Store.
+//
+// A claim that hands out nothing is not remembered on the server, so an idle consumer
+// writes nothing there; this Store remembers it.
+// A message whose record is missing or cannot be read becomes dead instead of being
+// handed out.
+func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimRequest) (store.ClaimResult, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
+		return store.ClaimResult{}, err
+	}
+	if err := s.start(ctx, "claim", p.Queue); err != nil {
+		return store.ClaimResult{}, err
+	}
+	first := firstTry
+	if last, ok := s.idle.number(p, r.Consumer); ok && r.Number <= last {
+		if r.Number < last {
+			return store.ClaimResult{Stale: true}, nil
+		}
+		first = emptyBefore
+	}
+	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6)}
+	got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
+		try := first
+		if attempt > 0 {
+			try = max(first, triedBefore)
+		}
+		c.args = claimArgs(r, try)
+		return s.try(ctx, c)
+	})
+	if err != nil {
+		return store.ClaimResult{}, err
+	}
+	result, err := s.claimed(ctx, p, got)
+	if err == nil && !result.Stale {
+		s.idle.note(p, r.Consumer, r.Number, len(result.Deliveries) == 0)
+	}
+	return result, err
+}
+
+// What a claim knows of its earlier tries.
+const (
+	firstTry = iota
+	// The first try may still be on its way, and must not hand out messages to nobody
+	// when it arrives at last: so this one is remembered even if it is empty.
+	triedBefore
+	emptyBefore // it has been answered, with nothing
+)
+
+func claimArgs(r store.ClaimRequest, try int) []any {
+	return []any{
+		r.Consumer, sequence(r.Number), r.Max, r.Lease, flag(r.AckOnClaim), try,
+		sweepLimit, store.MaxWait.Microseconds(),
+	}
+}
+
+// claimed reads {status, wait, receipt, due, failures, record, ...}.
+func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (store.ClaimResult, error) {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) < 2 || len(fields)%4 != 2 {
+		return store.ClaimResult{}, fail("claim", p.Queue, unexpected(reply))
+	}
+	result := store.ClaimResult{
+		Wait:   time.Duration(number(fields[1])) * time.Microsecond,
+		Paused: number(fields[0]) == 1,
+		Stale:  number(fields[0]) == 2,
+	}
+	fields = fields[2:]
+	if len(fields) == 0 {
+		return result, nil
+	}
+	result.Deliveries = make([]store.Delivery, 0, len(fields)/4)
+	for ; len(fields) > 0; fields = fields[4:] {
+		d, err := delivery(fields)
+		if err == nil {
+			result.Deliveries = append(result.Deliveries, d)
+			continue
+		}
+		if err := s.quarantine(ctx, p, d.Receipt, err); err != nil {
+			s.config.Logger.WarnContext(ctx, "dueq: a message with a corrupt record stays leased until its lease ends",
+				"queue", p.Queue, "partition", p.Index, "receipt", text(fields[0]), "error", err)
+		}
+	}
+	return result, nil
+}
+
+func delivery(fields []any) (store.Delivery, error) {
+	receipt, err := store.ParseReceipt(text(fields[0]))
+	if err != nil {
+		return store.Delivery{}, err
+	}
+	r, err := decodeRecord(text(fields[3]))
+	return store.Delivery{
+		Receipt: receipt, Key: r.key, Headers: r.headers, Body: r.body, Due: number(fields[1]),
+		MaxAttempts: r.maxAttempts, Expiry: r.expiry, Failures: int(number(fields[2])),
+	}, err
+}
+
+// quarantine makes a leased message dead whose headers only Go finds to be unreadable.
+func (s *Store) quarantine(ctx context.Context, p store.Partition, receipt store.Receipt, cause error) error {
+	if receipt.ID.IsZero() || !errors.Is(cause, store.ErrCorrupt) {
+		return cause
+	}
+	_, err := s.Settle(ctx, p, store.SettleRequest{
+		Verdict: store.Reject,
+		Items:   []store.Settlement{{Receipt: receipt, Failure: "record corrupt"}},
+	})
+	return err
+}

@@ -1,0 +1,42 @@
+package redisstore
+
+import (
+	"strconv"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// partitionKeys returns the first n keys of a partition, in the order in which every
+// script numbers them. All share one hash tag, so they are in one Cluster slot.
+//
+//	side    hash: settings, counters, keys, histories, cancel requests
+//	msg     hash: id -> record
+//	leased  zset: receipt -> end of the lease
+//	due     zset: id -> due time
+//	dead    zset: id -> time of death
+//	calls   hash: the last call of each producer and consumer
+func (s *Store) partitionKeys(p store.Partition, n int) []string {
+	tag := s.config.Prefix + ":{" + p.Queue + ":" + strconv.Itoa(p.Index) + "}:"
+	names := [...]string{"side", "msg", "leased", "due", "dead", "calls"}
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = tag + names[i]
+	}
+	return keys
+}
+
+// metaKey is a hash: the settings of a queue.
+func (s *Store) metaKey(queue string) string { return s.config.Prefix + ":{" + queue + "}:meta" }
+
+// membersKey is a zset: consumer -> the instant until which it counts as alive.
+func (s *Store) membersKey(queue string) string { return s.config.Prefix + ":{" + queue + "}:members" }
+
+// queuesKey is a set: the names of all queues.
+func (s *Store) queuesKey() string { return s.config.Prefix + ":queues" }
+
+// eventsChannel carries "wake p" and "stop p id".
+func (s *Store) eventsChannel(queue string) string {
+	return s.config.Prefix + ":{" + queue + "}:events"
+}
+
+func wakeEvent(p store.Partition) string { return "wake " + strconv.Itoa(p.Index) }

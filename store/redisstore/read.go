@@ -1,0 +1,138 @@
+package redisstore
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Get implements store.Store. A message whose record is missing or cannot be read is
+// ErrCorrupt.
+func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (store.Record, error) {
+	if err := firstError(p.Validate(), ref.Validate()); err != nil {
+		return store.Record{}, err
+	}
+	got, err := s.run(ctx, call{
+		op: "get", queue: p.Queue, script: s.scripts["get"],
+		keys: s.partitionKeys(p, 5), args: []any{refText(ref)},
+	})
+	if err != nil {
+		return store.Record{}, err
+	}
+	fields, ok := got.([]any)
+	switch {
+	case !ok || len(fields) != 0 && len(fields) != 7:
+		return store.Record{}, fail("get", p.Queue, unexpected(got))
+	case len(fields) == 0:
+		return store.Record{}, notFound(p, ref)
+	}
+	r := store.Record{State: store.State(text(fields[0])), At: number(fields[2])}
+	err = fillRecord(&r, text(fields[1]), text(fields[3]), fields[4:])
+	if err != nil {
+		return store.Record{}, &store.Error{Op: "get", Queue: p.Queue, ID: text(fields[1]), Err: err}
+	}
+	r.BodySize = len(r.Body)
+	return r, nil
+}
+
+func notFound(p store.Partition, ref store.Ref) error {
+	e := &store.Error{Op: "get", Queue: p.Queue, Err: store.ErrNotFound}
+	if ref.ID.IsZero() {
+		e.Err = fmt.Errorf("key %+q: %w", ref.Key, store.ErrNotFound)
+	} else {
+		e.ID = ref.ID.String()
+	}
+	return e
+}
+
+// fillRecord reads what the scripts know of a message; more is its history, its last
+// failure and its cancel request. On an error everything but the record itself is there.
+func fillRecord(r *store.Record, id, stored string, more []any) error {
+	var err error
+	if r.ID, err = store.ParseID(id); err != nil {
+		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	var how string
+	if history := text(more[0]); history != "" {
+		if _, err := fmt.Sscanf(history, "%d %d %s", &r.Attempt, &r.Failures, &how); err != nil {
+			return fmt.Errorf("history %.40q: %w", history, store.ErrCorrupt)
+		}
+	}
+	if r.State == store.Leased {
+		r.Attempt++
+	}
+	r.LastFailure, r.Cancelling = text(more[1]), text(more[2]) != ""
+	got, err := decodeRecord(stored)
+	if err != nil {
+		return err
+	}
+	r.Key, r.Headers, r.Body = got.key, got.headers, got.body
+	r.MaxAttempts, r.Expiry = got.maxAttempts, got.expiry
+	return nil
+}
+
+// List implements store.Store. A page may have fewer records than r.Limit when they are
+// large, and yet a next one. A message whose record cannot be read is listed without
+// what is in it.
+func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest) (store.Page, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
+		return store.Page{}, err
+	}
+	score, member, err := parseCursor(r.Cursor)
+	if err != nil {
+		return store.Page{}, err
+	}
+	got, err := s.run(ctx, call{
+		op: "list", queue: p.Queue, script: s.scripts["list"], keys: s.partitionKeys(p, 5),
+		args: []any{string(r.State), r.Limit, r.BodyLimit, score, member},
+	})
+	if err != nil {
+		return store.Page{}, err
+	}
+	fields, ok := got.([]any)
+	if !ok || len(fields)%7 != 1 {
+		return store.Page{}, fail("list", p.Queue, unexpected(got))
+	}
+	return page(r.State, fields), nil
+}
+
+// page reads {more, member, at, record, body size, history, failure, cancel, ...}.
+func page(state store.State, fields []any) store.Page {
+	out := store.Page{}
+	more, fields := number(fields[0]) == 1, fields[1:]
+	if more {
+		last := fields[len(fields)-7:]
+		out.Next = cursor(text(last[1]), text(last[0]))
+	}
+	for ; len(fields) > 0; fields = fields[7:] {
+		id, _, _ := strings.Cut(text(fields[0]), ":")
+		r := store.Record{State: state, At: number(fields[1]), BodySize: int(number(fields[3]))}
+		// An element that is no message is for Check to report.
+		if err := fillRecord(&r, id, text(fields[2]), fields[4:]); err != nil && r.ID.IsZero() {
+			continue
+		}
+		out.Records = append(out.Records, r)
+	}
+	return out
+}
+
+// cursor names a place between two elements of a zset: after score and member.
+func cursor(score, member string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(score + " " + member))
+}
+
+func parseCursor(s string) (score, member string, err error) {
+	if s == "" {
+		return "", "", nil
+	}
+	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
+	score, member, ok := strings.Cut(string(b), " ")
+	if _, bad := strconv.ParseInt(score, 10, 64); err != nil || bad != nil || !ok || len(member) > 256 {
+		return "", "", invalid("cursor", "%+.64q is not a cursor", s)
+	}
+	return score, member, nil
+}

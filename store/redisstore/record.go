@@ -1,0 +1,119 @@
+package redisstore
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// A record is a message as it lies in the msg hash. Numbers are big endian.
+//
+//	0      1  format version, 1
+//	1      2  max attempts; 0: the record was lost, this one stands for it
+//	3      6  expiry, unix ms; 0: none. A push has 0 here, the script sets it
+//	9      1  length of the key
+//	10     2  length of the headers
+//	12     .  key; headers; body
+//
+// The scripts read the first 12 bytes and the key. The headers are for Go only: each
+// name and value with its length before it as a uvarint, sorted by name, so that equal
+// messages have equal records.
+const (
+	recordVersion = 1
+	recordHead    = 12
+)
+
+// encodeRecord returns the record of a message that is valid.
+func encodeRecord(m *store.Message) []byte {
+	names := slices.Sorted(maps.Keys(m.Headers))
+	size := recordHead + len(m.Key) + len(m.Body)
+	for _, name := range names {
+		size += 2*binary.MaxVarintLen16 + len(name) + len(m.Headers[name])
+	}
+	b := make([]byte, recordHead, size)
+	b[0] = recordVersion
+	binary.BigEndian.PutUint16(b[1:], uint16(m.MaxAttempts)) //nolint:gosec // at most store.MaxAttempts
+	b[9] = byte(len(m.Key))
+	b = append(b, m.Key...)
+	for _, name := range names {
+		b = appendText(appendText(b, name), m.Headers[name])
+	}
+	binary.BigEndian.PutUint16(b[10:], uint16(len(b)-recordHead-len(m.Key))) //nolint:gosec // MaxHeaderSize and lengths
+	return append(b, m.Body...)
+}
+
+func appendText(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// record is what decodeRecord finds. body shares no memory with anything else.
+type record struct {
+	key         string
+	headers     map[string]string
+	body        []byte
+	maxAttempts int
+	expiry      int64
+}
+
+// decodeRecord reads a record, whose body may have been cut short. It never panics; an
+// error is of kind ErrCorrupt.
+func decodeRecord(s string) (record, error) {
+	if len(s) < recordHead {
+		return record{}, fmt.Errorf("record of %d bytes: %w", len(s), store.ErrCorrupt)
+	}
+	if s[0] != recordVersion {
+		return record{}, fmt.Errorf("record format %d, this version reads %d: %w", s[0], recordVersion, store.ErrCorrupt)
+	}
+	r := record{maxAttempts: int(s[1])<<8 | int(s[2])}
+	for i := 3; i < 9; i++ {
+		r.expiry = r.expiry<<8 | int64(s[i])
+	}
+	keyEnd := recordHead + int(s[9])
+	bodyAt := keyEnd + int(s[10])<<8 + int(s[11])
+	if bodyAt > len(s) {
+		return record{}, fmt.Errorf("record of %d bytes, want at least %d: %w", len(s), bodyAt, store.ErrCorrupt)
+	}
+	r.key, r.body = s[recordHead:keyEnd], []byte(s[bodyAt:])
+	var err error
+	r.headers, err = decodeHeaders(s[keyEnd:bodyAt])
+	return r, err
+}
+
+func decodeHeaders(s string) (map[string]string, error) {
+	if s == "" {
+		return nil, nil
+	}
+	headers := map[string]string{}
+	for s != "" {
+		var name, value string
+		var ok bool
+		if name, s, ok = cutText(s); !ok {
+			return nil, fmt.Errorf("headers: %w", store.ErrCorrupt)
+		}
+		if value, s, ok = cutText(s); !ok {
+			return nil, fmt.Errorf("headers: %w", store.ErrCorrupt)
+		}
+		headers[name] = value
+	}
+	return headers, nil
+}
+
+// cutText is the opposite of appendText.
+func cutText(s string) (text, rest string, ok bool) {
+	var n, shift uint64
+	for i := 0; i < len(s) && i < binary.MaxVarintLen16; i++ {
+		n |= uint64(s[i]&0x7f) << shift
+		shift += 7
+		if s[i] < 0x80 {
+			s = s[i+1:]
+			if n > uint64(len(s)) {
+				return "", "", false
+			}
+			return s[:n], s[n:], true
+		}
+	}
+	return "", "", false
+}

@@ -1,0 +1,78 @@
+package redisstore
+
+import (
+	"crypto/sha1" //nolint:gosec // how Redis names scripts
+	"embed"
+	"encoding/hex"
+	"path"
+	"strings"
+	"sync"
+)
+
+//go:generate go test -run TestRedisDocIsCurrent -update .
+
+//go:embed scripts
+var scriptFiles embed.FS
+
+// script is one operation, ready to be run.
+type script struct {
+	name   string
+	sha    string
+	source string
+}
+
+// library returns every script by name. It is put together once, at first use.
+var library = sync.OnceValue(func() map[string]*script {
+	entries, err := scriptFiles.ReadDir("scripts")
+	if err != nil {
+		panic(err) // embedded, so it is there
+	}
+	scripts := map[string]*script{}
+	for _, e := range entries {
+		if name, ok := strings.CutSuffix(e.Name(), ".lua"); ok {
+			scripts[name] = newScript(name)
+		}
+	}
+	return scripts
+})
+
+// newScript puts the fragments that a script USES before its body.
+func newScript(name string) *script {
+	text := readScript(name + ".lua")
+	var source strings.Builder
+	for _, fragment := range fragmentsOf(text) {
+		source.WriteString(withoutComments(readScript("lib/" + fragment + ".lua")))
+	}
+	source.WriteString(withoutComments(text))
+	sum := sha1.Sum([]byte(source.String())) //nolint:gosec // not for security
+	return &script{name: name, sha: hex.EncodeToString(sum[:]), source: source.String()}
+}
+
+func readScript(name string) string {
+	text, err := scriptFiles.ReadFile(path.Join("scripts", name))
+	if err != nil {
+		panic(err) // a script USES a fragment that is not embedded: every test fails
+	}
+	return string(text)
+}
+
+// fragmentsOf returns what the header line "-- USES a b" names.
+func fragmentsOf(text string) []string {
+	for line := range strings.Lines(text) {
+		if names, ok := strings.CutPrefix(line, "-- USES "); ok {
+			return strings.Fields(names)
+		}
+	}
+	return nil
+}
+
+// withoutComments drops whole-line comments: they would only make EVAL longer.
+func withoutComments(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if !strings.HasPrefix(strings.TrimSpace(line), "--") {
+			b.WriteString(line)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,54 @@
+-- PURPOSE removes messages, or asks the holder of a leased one to stop
+-- TRANSITION scheduled, ready -> (gone); leased -> leased, to be removed when it is settled or its lease runs out
+-- KEYS[1] side hash
+-- KEYS[2] msg hash
+-- KEYS[3] leased zset
+-- KEYS[4] due zset
+-- KEYS[5] dead zset
+-- ARGV[1] channel | text | - | PFX:{q}:events
+-- ARGV[2] partition | int | - | 0 to 1023
+-- ARGV[3...] references | text | - | 1 to 500, an id, or "k:" and a key
+-- RETURNS {done, exceptions}: done how many references were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- CODES ok not_found running dead
+-- COST O(n log N), N the messages of the partition, n <= 500; 6 redis.calls, one more for each 16 messages and each key, and at most 6 for each that is not waiting. Reads records, 1 MiB and 16 records at most, and stops there
+-- RETRY safe: what was removed is not found; a holder is asked once more
+-- EMITS stop, for each leased message
+-- USES open codes record fetch history count forget place refs answer
+if not s[1] then return {-1, ''} end
+local ids, last = {}, #ARGV
+for i = 3, last do ids[i - 2] = named(ARGV[i]) or '-' end
+local held, want, index, seen = redis.call('ZMSCORE', KEYS[4], unpack(ids)), {}, {}, {}
+for i = 1, #ids do
+  if held[i] and not seen[ids[i]] then
+    seen[ids[i]] = true
+    want[#want + 1], index[#index + 1] = ids[i], i
+  end
+end
+local recs, n = fetch(want)
+local done = n < #want and index[n + 1] - 1 or #ids
+local waiting, removed, keys = {}, {}, {}
+for j = 1, n do
+  local _, _, key = parse(recs[j])
+  waiting[index[j]], removed[j] = true, want[j]
+  if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
+end
+if #removed > 0 then
+  redis.call('ZREM', KEYS[4], unpack(removed))
+  forget(removed, keys)
+  count('cancelled', #removed)
+end
+for i = 1, done do
+  local where = not waiting[i] and place(ids[i])
+  if where == 'leased' then
+    redis.call('ZREM', KEYS[3], '-')
+    local fresh = redis.call('HSET', KEYS[1], 'x:' .. ids[i], '1')
+    if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'stops', fresh) end
+    redis.call('PUBLISH', ARGV[1], 'stop ' .. ARGV[2] .. ' ' .. ids[i])
+    say(i, RUNNING)
+  elseif where == 'dead' then
+    say(i, DEAD)
+  elseif not waiting[i] then
+    say(i, NOT_FOUND)
+  end
+end
+return {done, table.concat(odd, ' ')}

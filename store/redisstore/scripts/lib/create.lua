@@ -1,0 +1,10 @@
+-- Makes a partition: each key gets a member that stays, so that the key always exists.
+-- (A script with keys that are partly absent is refused while a Cluster slot migrates.)
+local function create()
+  redis.call('HSET', KEYS[2], '', '1')
+  redis.call('HSET', KEYS[1], 'layout', '1')
+  redis.call('ZADD', KEYS[3], '+inf', '')
+  redis.call('ZADD', KEYS[4], '+inf', '')
+  redis.call('ZADD', KEYS[5], '+inf', '')
+  redis.call('HSET', KEYS[6], '', '1')
+end

@@ -1,0 +1,15 @@
+-- Reads records, 16 at a time, and stops when it has read BUDGET bytes: a script never
+-- copies much more than that and 16 records. Returns them with how many ids it got to.
+local BUDGET = 1048576
+local function fetch(ids)
+  local got, n, bytes = {}, 0, 0
+  while n < #ids and bytes < BUDGET do
+    local part = redis.call('HMGET', KEYS[2], unpack(ids, n + 1, math.min(n + 16, #ids)))
+    for i = 1, #part do
+      got[n + i] = part[i]
+      bytes = bytes + #(part[i] or '')
+    end
+    n = n + #part
+  end
+  return got, n
+end

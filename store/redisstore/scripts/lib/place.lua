@@ -1,0 +1,12 @@
+-- Where a message is: 'due', 'dead', 'leased' or nothing, with its score and, when it is
+-- leased, its receipt.
+local function place(id)
+  local at = redis.call('ZSCORE', KEYS[4], id)
+  if at then return 'due', at end
+  at = redis.call('ZSCORE', KEYS[5], id)
+  if at then return 'dead', at end
+  local receipt = id .. ':' .. (past(tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1)
+  local held = redis.call('ZMSCORE', KEYS[3], receipt, receipt .. 'k')
+  if held[1] then return 'leased', held[1], receipt end
+  if held[2] then return 'leased', held[2], receipt .. 'k' end
+end

@@ -1,0 +1,30 @@
+-- soonest(): when the first lease runs out. sweep(): puts back those that have.
+local function soonest()
+  return tonumber(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]) or math.huge
+end
+local function sweep(limit)
+  local receipts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, limit)
+  local ids, attempts, cancelled = {}, {}, 0
+  for i, r in ipairs(receipts) do
+    ids[i], attempts[i] = string.match(r, '^(.-):(%d+)')
+    ids[i] = ids[i] or r
+  end
+  local recs, n = fetch(ids)
+  local past_of, stop = history(ids), cancelling(ids)
+  for i = 1, n do
+    local id, most, _, key = ids[i], parse(recs[i])
+    ended[i] = receipts[i]
+    if stop[i] then
+      gone[#gone + 1], cancelled = id, cancelled + 1
+      unkey(key)
+    else
+      local _, failures = past(past_of[i])
+      note(id, past_of[i], attempts[i] or 1, failures + 1, 'l', 'lease ran out')
+      if failures + 1 >= (most or 0) then bury(id, key, most) else again(id, now) end
+    end
+  end
+  entomb()
+  settle()
+  count('lease_lost', n)
+  count('cancelled', cancelled)
+end

@@ -1,0 +1,44 @@
+-- PURPOSE reads a page of the messages in a state, in the order of time, then id
+-- TRANSITION none
+-- KEYS[1] side hash
+-- KEYS[2] msg hash
+-- KEYS[3] leased zset
+-- KEYS[4] due zset
+-- KEYS[5] dead zset
+-- ARGV[1] state | text | - | scheduled, ready, leased, dead
+-- ARGV[2] limit | int | messages | 1 to 1000
+-- ARGV[3] body limit | int | bytes | of each body, from 0
+-- ARGV[4] score | int | ms | of the last one seen, empty: from the beginning
+-- ARGV[5] member | text | - | the last one seen
+-- RETURNS {more, then for each: member, at ms, record with its body cut, whole body's bytes, history, failure, cancel request}: more 1 when there is another page; what is missing is nil
+-- CODES -
+-- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls and one for each 16 messages, and log2 N more to find a place among equal times. Copies 1 MiB and 16 records at most: a page may be shorter than asked for
+-- RETRY safe: it changes nothing
+-- EMITS -
+-- USES open time record fetch history zsets
+if not s[1] then return {0} end
+local low, high = bounds(ARGV[1])
+if ARGV[4] ~= '' then low = math.max(low, beyond(ARGV[1], ARGV[4], ARGV[5])) end
+local stop = math.min(low + ARGV[2], high)
+if low >= stop then return {0} end
+local found = range(ARGV[1], low, stop - 1)
+local members, ids = {}, {}
+for i = 1, #found, 2 do
+  members[#members + 1] = found[i]
+  ids[#ids + 1] = string.match(found[i], '^[^:]*')
+end
+local recs, n = fetch(ids)
+local past_of, stopping = history(ids), cancelling(ids)
+local texts = tried > 0 and redis.call('HMGET', KEYS[1], unpack(prefixed('f:', ids))) or {}
+local out = {low + n < high and 1 or 0}
+for i = 1, n do
+  local _, _, _, start = parse(recs[i])
+  local size, record, o = 0, recs[i], #out
+  if start then
+    size = #record - start
+    record = string.sub(record, 1, start + ARGV[3])
+  end
+  out[o + 1], out[o + 2], out[o + 3], out[o + 4] = members[i], found[2 * i], record or false, size
+  out[o + 5], out[o + 6], out[o + 7] = past_of[i] or false, texts[i] or false, stopping[i] or false
+end
+return out

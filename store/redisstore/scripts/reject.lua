@@ -1,0 +1,40 @@
+-- PURPOSE ends deliveries: straight to the dead letters
+-- TRANSITION leased -> dead; (gone) when a cancel was asked for
+-- KEYS[1] side hash
+-- KEYS[2] msg hash
+-- KEYS[3] leased zset
+-- KEYS[4] due zset
+-- KEYS[5] dead zset
+-- ARGV[1...] n receipts, n failures | text, text | - | n 1 to 500, failures up to 1024 bytes, empty: none
+-- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- CODES ok gone lease_lost cancelled
+-- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more for each 16. Reads the records of messages with keys, 1 MiB and 16 records at most, and stops there
+-- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
+-- EMITS -
+-- USES open codes time record fetch history count forget plan bury leases lost answer
+if not s[1] then return {-1, ''} end
+local n, cancelled = #ARGV / 2, 0
+local at, ids, recs, late, last = leases(1, n, 'keyed')
+local past_of, stop = history(ids), cancelling(ids)
+for j = 1, #at do
+  local i, id = at[j], ids[j]
+  local _, _, key = parse(recs[id])
+  ended[j] = ARGV[i]
+  if stop[j] then
+    gone[#gone + 1], cancelled = id, cancelled + 1
+    unkey(key)
+    say(i, CANCELLED)
+  else
+    local _, failures = past(past_of[j])
+    note(id, past_of[j], string.match(ARGV[i], ':(%d+)'), failures + 1, 'j', ARGV[i + n])
+    bury(id, key, true)
+  end
+end
+if #at > 0 then
+  entomb()
+  settle()
+  count('rejected', #at - cancelled)
+  count('cancelled', cancelled)
+end
+for _, i in ipairs(late) do say(i, lost(ARGV[i], 'j')) end
+return {last, table.concat(odd, ' ')}

@@ -1,0 +1,41 @@
+-- PURPOSE gives deliveries back unharmed
+-- TRANSITION leased -> scheduled, ready; (gone) when a cancel was asked for
+-- KEYS[1] side hash
+-- KEYS[2] msg hash
+-- KEYS[3] leased zset
+-- KEYS[4] due zset
+-- ARGV[1] channel | text | - | PFX:{q}:events
+-- ARGV[2] wake | text | - | "wake p"
+-- ARGV[3...] n receipts, n delays | text, int | ms | n 1 to 500, delays from 0
+-- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- CODES ok gone lease_lost cancelled
+-- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 16 a call, 1 MiB and 16 records at most, and stops there
+-- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
+-- EMITS wake, when the first due time becomes earlier
+-- USES open codes time record fetch history count forget plan leases lost wake answer
+if not s[1] then return {-1, ''} end
+local n, cancelled, before = (#ARGV - 2) / 2, 0, first()
+local at, ids, recs, late, last = leases(3, 2 + n, stops > 0 and 'keyed' or 'none')
+local past_of, stop = history(ids), cancelling(ids)
+for j = 1, #at do
+  local i, id = at[j], ids[j]
+  ended[j] = ARGV[i]
+  if stop[j] then
+    local _, _, key = parse(recs[id])
+    gone[#gone + 1], cancelled = id, cancelled + 1
+    unkey(key)
+    say(i - 2, CANCELLED)
+  else
+    local _, failures = past(past_of[j])
+    note(id, past_of[j], string.match(ARGV[i], ':(%d+)'), failures, 'r', '')
+    again(id, after(ARGV[i + n]))
+  end
+end
+if #at > 0 then
+  settle()
+  count('released', #at - cancelled)
+  count('cancelled', cancelled)
+  wake(before, earliest)
+end
+for _, i in ipairs(late) do say(i - 2, lost(ARGV[i], 'r')) end
+return {last - 2, table.concat(odd, ' ')}

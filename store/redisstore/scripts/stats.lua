@@ -1,0 +1,24 @@
+-- PURPOSE reads the sizes and counters of a partition
+-- TRANSITION none
+-- KEYS[1] side hash
+-- KEYS[2] msg hash
+-- KEYS[3] leased zset
+-- KEYS[4] due zset
+-- KEYS[5] dead zset
+-- ARGV[1...] counters | text | - | fields of side
+-- RETURNS {scheduled, ready, leased, dead, oldest ready ms, records, then the counters}; {} when there is no such partition
+-- CODES -
+-- COST O(log N), N the messages of the partition; 8 redis.calls
+-- RETRY safe: it changes nothing
+-- EMITS -
+-- USES open time
+if not s[1] then return {} end
+local ready = redis.call('ZCOUNT', KEYS[4], '-inf', now)
+local waiting = redis.call('ZCOUNT', KEYS[4], '-inf', '(+inf')
+local oldest = tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or now
+local out = {waiting - ready, ready, redis.call('ZCOUNT', KEYS[3], '-inf', '(+inf'),
+  redis.call('ZCOUNT', KEYS[5], '-inf', '(+inf'), ready > 0 and now - oldest or 0,
+  redis.call('HLEN', KEYS[2]) - 1}
+local counters = redis.call('HMGET', KEYS[1], unpack(ARGV))
+for i = 1, #counters do out[#out + 1] = counters[i] or '0' end
+return out

@@ -1,0 +1,47 @@
+package redisstore
+
+import (
+	"context"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Settle implements store.Store. A batch of messages with more than about 1 MiB of
+// records is settled in several steps, each of them atomic.
+func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
+		return nil, err
+	}
+	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts[string(r.Verdict)]}
+	args := func(from int) []any { return s.settleArgs(p, r.Verdict, r.Items[from:]) }
+	switch r.Verdict {
+	case store.Release:
+		c.keys = s.partitionKeys(p, 4)
+	case store.Nack, store.Reject:
+		c.keys = s.partitionKeys(p, 5)
+	default:
+		c.keys = s.partitionKeys(p, 3)
+	}
+	return codes(s.batch(ctx, c, len(r.Items), store.CodeGone, args))
+}
+
+func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {
+	args := make([]any, 0, 2+3*len(items))
+	if v == store.Nack || v == store.Release {
+		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
+	}
+	for i := range items {
+		args = append(args, items[i].Receipt.String())
+	}
+	if v == store.Nack || v == store.Release || v == store.Extend {
+		for i := range items {
+			args = append(args, items[i].Delay)
+		}
+	}
+	if v == store.Nack || v == store.Reject {
+		for i := range items {
+			args = append(args, items[i].Failure)
+		}
+	}
+	return args
+}

@@ -1,0 +1,111 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// counterFields are the fields of side that hold the counters, each beside where it goes.
+func counterFields(c *store.Counters) ([]any, []*int64) {
+	names := []any{
+		"n:sent", "n:delivered", "n:acked", "n:nacked", "n:released", "n:rejected", "n:lease_lost",
+		"n:dead_lettered", "n:cancelled", "n:replaced", "n:expired", "n:redriven", "n:purged", "n:duplicates",
+	}
+	return names, []*int64{
+		&c.Sent, &c.Delivered, &c.Acked, &c.Nacked, &c.Released, &c.Rejected, &c.LeaseLost,
+		&c.DeadLettered, &c.Cancelled, &c.Replaced, &c.Expired, &c.Redriven, &c.Purged, &c.Duplicates,
+	}
+}
+
+// Stats implements store.Store. It costs a call for each partition.
+func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) {
+	if queue != "" {
+		if err := store.ValidateQueue(queue); err != nil {
+			return nil, err
+		}
+		one, err := s.queueStats(ctx, queue)
+		if err != nil {
+			return nil, err
+		}
+		return []store.Stats{one}, nil
+	}
+	queues, err := s.queues(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := make([]store.Stats, 0, len(queues))
+	for _, queue := range queues {
+		one, err := s.queueStats(ctx, queue)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // listed, but not made yet
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+func (s *Store) queues(ctx context.Context) ([]string, error) {
+	if err := s.start(ctx, "stats", ""); err != nil {
+		return nil, err
+	}
+	got, err := s.repeat(ctx, "stats", "", func(int) (any, error) {
+		return s.rdb.SMembers(ctx, s.queuesKey()).Result()
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := got.([]string)
+	slices.Sort(names)
+	return names, nil
+}
+
+func (s *Store) queueStats(ctx context.Context, queue string) (store.Stats, error) {
+	settings, _, err := s.settings(ctx, "stats", queue, store.Change{})
+	if err != nil {
+		return store.Stats{}, err
+	}
+	consumers, err := s.members(ctx, "stats", queue, "", 0)
+	if err != nil {
+		return store.Stats{}, err
+	}
+	st := store.Stats{Queue: queue, Settings: settings.Settings, Consumers: len(consumers)}
+	for i := range settings.Partitions {
+		if err := s.addStats(ctx, store.Partition{Queue: queue, Index: i}, &st); err != nil {
+			return store.Stats{}, err
+		}
+	}
+	return st, nil
+}
+
+// addStats adds {scheduled, ready, leased, dead, oldest, records, counters...}.
+func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats) error {
+	names, counters := counterFields(&st.Counters)
+	got, err := s.run(ctx, call{
+		op: "stats", queue: p.Queue, script: s.scripts["stats"], keys: s.partitionKeys(p, 5), args: names,
+	})
+	if err != nil {
+		return err
+	}
+	fields, ok := got.([]any)
+	switch {
+	case ok && len(fields) == 0:
+		return nil
+	case !ok || len(fields) != 6+len(names):
+		return fail("stats", p.Queue, unexpected(got))
+	}
+	st.Scheduled += number(fields[0])
+	st.Ready += number(fields[1])
+	st.Leased += number(fields[2])
+	st.Dead += number(fields[3])
+	st.OldestReady = max(st.OldestReady, number(fields[4]))
+	for i, counter := range counters {
+		*counter += number(fields[6+i])
+	}
+	return nil
+}
