@@ -28,7 +28,7 @@ func TestConformance(t *testing.T) {
 				clock.micros.Add(d.Microseconds())
 				s.ClockMoved()
 			},
-			ModelSteps: 60,
+			ModelSteps: 100,
 		}
 	})
 }

@@ -50,8 +50,11 @@ func testBacklog(d *desk) {
 	at := d.get(byID(d.send(delay(hour)))).At
 	first := d.sendMany(n, due(at-hour+20))
 	got := make(map[store.ID]bool, n)
-	for len(got) < n {
+	for claims := 0; len(got) < n; claims++ {
 		res := d.claim("c", store.MaxBatch)
+		if claims > maxClaims {
+			d.t.Fatalf("%d of %d delivered after %d claims", len(got), n, claims)
+		}
 		for _, v := range res.Deliveries {
 			if got[v.Receipt.ID] {
 				d.t.Fatalf("%v is delivered twice", v.Receipt)

@@ -15,6 +15,7 @@ import (
 const (
 	longLease  = 3600 * 1000 // ms: never runs out by itself in a test
 	shortLease = store.MinLease
+	maxClaims  = 10_000 // after which a loop of claims is one without an end
 	hour       = int64(3600 * 1000) // ms
 )
 
@@ -169,13 +170,15 @@ func (d *desk) takeNothing(consumer string) store.ClaimResult {
 func (d *desk) drain(consumer string, most int) []store.Delivery {
 	d.t.Helper()
 	var all []store.Delivery
-	for {
+	for range maxClaims {
 		res := d.claim(consumer, most)
 		all = append(all, res.Deliveries...)
 		if res.Wait > 0 {
 			return all
 		}
 	}
+	d.t.Fatalf("something is due all the time, after %d claims too; delivered %d", maxClaims, len(all))
+	return nil
 }
 
 func (d *desk) settleAs(r store.SettleRequest) []store.Code {
@@ -327,16 +330,19 @@ func (d *desk) pass(span time.Duration) {
 // await claims one message, asking again when the store says something is due.
 func (d *desk) await(consumer string) store.Delivery {
 	d.t.Helper()
-	for {
+	var wait time.Duration
+	for range maxClaims {
 		res := d.claim(consumer, 1)
 		if len(res.Deliveries) == 1 {
 			return res.Deliveries[0]
 		}
-		if res.Wait > 30*time.Second {
-			d.t.Fatalf("claim by %s: nothing for %v", consumer, res.Wait)
+		if wait = res.Wait; wait > 30*time.Second {
+			break
 		}
-		d.sit(res.Wait)
+		d.sit(wait)
 	}
+	d.t.Fatalf("claim by %s: nothing, and the wait is %v", consumer, wait)
+	return store.Delivery{}
 }
 
 // sit waits as long as the store said.

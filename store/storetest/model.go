@@ -375,9 +375,18 @@ func (m *model) redrive(id store.ID) store.PushResult {
 }
 
 func (m *model) purge(r store.PurgeRequest) int {
+	candidates := append(m.waiting(), m.inOrder(store.Dead)...)
+	if len(r.IDs) > 0 {
+		candidates = nil
+		for _, id := range r.IDs {
+			if e := m.messages[id]; e != nil && !slices.Contains(candidates, e) {
+				candidates = append(candidates, e)
+			}
+		}
+	}
 	n := 0
-	for _, e := range append(m.waiting(), m.inOrder(store.Dead)...) {
-		if n < r.Limit && m.stateOf(e) == r.State && (len(r.IDs) == 0 || slices.Contains(r.IDs, e.ID)) {
+	for _, e := range candidates {
+		if n < r.Limit && m.stateOf(e) == r.State {
 			m.remove(e, &m.counters.Purged)
 			n++
 		}

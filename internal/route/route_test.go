@@ -1,0 +1,90 @@
+package route
+
+import (
+	"bytes"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// The places of keys are stored data: another hash would let a key be taken twice
+// while old messages are live.
+func TestByKeyIsFixed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		key        string
+		partitions int
+		want       int
+	}{{"order-42", 1, 0}, {"order-42", 16, 14}, {"order-42", 1024, 974}, {"", 1024, 409}, {"ü日", 7, 1}} {
+		if got := ByKey(c.key, c.partitions); got != c.want {
+			t.Errorf("ByKey(%q, %d) = %d, want %d", c.key, c.partitions, got, c.want)
+		}
+	}
+}
+
+func TestByKeySpreads(t *testing.T) {
+	t.Parallel()
+	const partitions, keys = 16, 16_000
+	counts := make([]int, partitions)
+	for i := range keys {
+		counts[ByKey(fmt.Sprintf("order-%d", i), partitions)]++
+	}
+	for p, n := range counts {
+		if n < keys/partitions*8/10 || n > keys/partitions*12/10 {
+			t.Errorf("partition %d has %d of %d keys", p, n, keys)
+		}
+	}
+}
+
+func TestNewIDGrowsAndCarriesPartition(t *testing.T) {
+	t.Parallel()
+	var last store.ID
+	for i := range 5000 {
+		partition := (i * 37) % store.MaxPartitions
+		id := NewID(partition)
+		if id.Partition() != partition {
+			t.Fatalf("id of partition %d says %d", partition, id.Partition())
+		}
+		if bytes.Compare(id[:], last[:]) <= 0 {
+			t.Fatalf("%v does not come after %v", id, last)
+		}
+		if back, err := store.ParseID(id.String()); err != nil || back != id {
+			t.Fatalf("%v reads as %v, %v", id, back, err)
+		}
+		last = id
+	}
+	if made := time.UnixMilli(last.Time()); time.Since(made).Abs() > time.Minute {
+		t.Errorf("the id says it was made at %v", made)
+	}
+}
+
+func TestNewIDIsUnique(t *testing.T) {
+	t.Parallel()
+	const goroutines, each = 8, 2000
+	all := make([][]store.ID, goroutines)
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for range each {
+				all[g] = append(all[g], NewID(0))
+			}
+		})
+	}
+	wg.Wait()
+	seen := make(map[store.ID]bool, goroutines*each)
+	for _, ids := range all {
+		for _, id := range ids {
+			if seen[id] {
+				t.Fatalf("%v was made twice", id)
+			}
+			seen[id] = true
+		}
+	}
+}
