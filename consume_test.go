@@ -1,0 +1,490 @@
+package dueq_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+)
+
+var errNoLuck = errors.New("no luck")
+
+func inAnHour(int) time.Duration { return time.Hour }
+
+func TestHandlerResults(t *testing.T) {
+	t.Parallel()
+	wrapped := func(err error) error { return fmt.Errorf("while working: %w", err) }
+	tests := []struct {
+		name    string
+		handler dueq.Handler
+		state   dueq.State // "": gone
+		delay   time.Duration
+		failure string // what the text begins with
+	}{
+		{"nil acks", func(context.Context, *dueq.Delivery) error { return nil }, "", 0, ""},
+		{"an error backs off", func(context.Context, *dueq.Delivery) error { return errNoLuck }, dueq.Scheduled, time.Hour, "no luck"},
+		{
+			"retry after", func(context.Context, *dueq.Delivery) error { return wrapped(dueq.RetryAfter(time.Minute, errNoLuck)) },
+			dueq.Scheduled, time.Minute, "while working: no luck",
+		},
+		{
+			"reject", func(context.Context, *dueq.Delivery) error { return wrapped(dueq.Reject(errNoLuck)) },
+			dueq.Dead, 0, "while working: no luck",
+		},
+		{"drop", func(context.Context, *dueq.Delivery) error { return wrapped(dueq.Drop(errNoLuck)) }, "", 0, ""},
+		{"panic", func(context.Context, *dueq.Delivery) error { panic("oh no") }, dueq.Scheduled, time.Hour, "panic: oh no\ngithub.com/dueq-dev/dueq_test."},
+		{"panic with nil", func(context.Context, *dueq.Delivery) error { panic(nil) }, dueq.Scheduled, time.Hour, "panic: panic called with nil"},
+		{
+			"goexit", func(context.Context, *dueq.Delivery) error { runtime.Goexit(); return nil },
+			dueq.Scheduled, time.Hour, "the handler called runtime.Goexit",
+		},
+		{
+			"timeout", func(ctx context.Context, _ *dueq.Delivery) error { <-ctx.Done(); return ctx.Err() },
+			dueq.Scheduled, time.Hour, "timeout of 2s: context deadline exceeded",
+		},
+		{
+			"finished in spite of the timeout", func(ctx context.Context, _ *dueq.Delivery) error { <-ctx.Done(); return nil },
+			"", 0, "",
+		},
+		{
+			"a long text is cut at a rune", func(context.Context, *dueq.Delivery) error { return errors.New(strings.Repeat("€", 400)) },
+			dueq.Scheduled, time.Hour, strings.Repeat("€", 341),
+		},
+		{"acked by itself", func(ctx context.Context, d *dueq.Delivery) error { return errors.Join(d.Ack(ctx), errNoLuck) }, "", 0, ""},
+		{
+			"nacked by itself", func(ctx context.Context, d *dueq.Delivery) error { return d.Nack(ctx, time.Minute, errNoLuck) },
+			dueq.Scheduled, time.Minute, "no luck",
+		},
+		{
+			"rejected by itself", func(ctx context.Context, d *dueq.Delivery) error { return d.Reject(ctx, nil) },
+			dueq.Dead, 0, "",
+		},
+		{"not JSON", dueq.JSON(func(context.Context, int, *dueq.Delivery) error { return nil }), dueq.Dead, 0, "decode the body: unexpected end of JSON input"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				id := r.send(dueq.Message{})
+				var after time.Time
+				consumer := r.consume(r.q, func(ctx context.Context, d *dueq.Delivery) error {
+					defer func() { after = time.Now() }()
+					return test.handler(ctx, d)
+				}, dueq.ConsumeConfig{Timeout: 2 * time.Second, Backoff: inAnHour, Concurrency: 1})
+				time.Sleep(10 * time.Second)
+				next := r.send(dueq.Message{Body: []byte("1")})
+				synctest.Wait()
+				if m, err := r.direct.Get(r.Context(), next); err == nil && m.Attempt == 0 && m.State != dueq.Leased {
+					r.Error("the worker has not survived")
+				}
+				_, err := consumer.end()
+				r.must(err)
+
+				m, err := r.direct.Get(r.Context(), id)
+				if test.state == "" {
+					if !errors.Is(err, dueq.ErrNotFound) {
+						r.Fatalf("%+v, %v: want it gone", m, err)
+					}
+					return
+				}
+				r.must(err)
+				if m.State != test.state || !strings.HasPrefix(m.LastFailure, test.failure) || len(m.LastFailure) > 1024 {
+					r.Errorf("state %s, failure %q: want %s, %q", m.State, m.LastFailure, test.state, test.failure)
+				}
+				if m.State == dueq.Scheduled && m.At.Sub(after) > test.delay+10*time.Second {
+					r.Errorf("due %s after the failure, want %s", m.At.Sub(after), test.delay)
+				}
+			})
+		})
+	}
+}
+
+func TestRetriesUntilItWorks(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{})
+		var at []time.Duration
+		start := time.Now()
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			at = append(at, time.Since(start))
+			if d.Attempt != len(at) || d.Failures != len(at)-1 {
+				r.Errorf("attempt %d, %d failures at delivery %d", d.Attempt, d.Failures, len(at))
+			}
+			if len(at) < 4 {
+				return errNoLuck
+			}
+			return nil
+		}, dueq.ConsumeConfig{Backoff: func(failures int) time.Duration { return time.Duration(failures) * time.Minute }})
+		time.Sleep(time.Hour)
+		_, err := consumer.end()
+		r.must(err)
+		if want := "[0s 1m0s 3m0s 6m0s]"; fmt.Sprint(at) != want {
+			r.Errorf("delivered at %v, want %v", at, want)
+		}
+	})
+}
+
+func TestLeaseOfALongHandlerIsExtended(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const lease = 3 * time.Second
+		r.send(dueq.Message{})
+		consumer := r.consume(r.q, func(ctx context.Context, _ *dueq.Delivery) error {
+			select {
+			case <-time.After(time.Minute):
+			case <-ctx.Done():
+				r.Errorf("the context ended: %v", context.Cause(ctx))
+			}
+			return nil
+		}, dueq.ConsumeConfig{Lease: lease})
+		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
+			return nil
+		}, dueq.ConsumeConfig{})
+		time.Sleep(2 * time.Minute)
+		_, err := consumer.end()
+		r.must(err)
+		_, err = other.end()
+		r.must(err)
+		if s := r.stats(); s.Counters.Delivered != 1 || s.Counters.Acked != 1 {
+			r.Errorf("%+v, want one delivery", s.Counters)
+		}
+	})
+}
+
+func TestMaxHoldAndTimeoutEndTheExtending(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		config dueq.ConsumeConfig
+	}{
+		{"max hold", dueq.ConsumeConfig{Lease: 3 * time.Second, MaxHold: 20 * time.Second, Concurrency: 1}},
+		{"timeout", dueq.ConsumeConfig{Lease: 3 * time.Second, Timeout: 20 * time.Second, Concurrency: 1}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				start := time.Now()
+				r.send(dueq.Message{})
+				var again time.Duration
+				hung := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+					time.Sleep(time.Hour) // does not listen
+					return nil
+				}, test.config)
+				synctest.Wait()
+				other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
+					again = time.Since(start)
+					return nil
+				}, dueq.ConsumeConfig{})
+				time.Sleep(2 * time.Hour)
+				if again < 20*time.Second || again > 25*time.Second {
+					r.Errorf("given to another consumer after %s, want 20 s and a lease", again)
+				}
+				_, err := hung.end()
+				r.must(err)
+				_, err = other.end()
+				r.must(err)
+			})
+		})
+	}
+}
+
+func TestSlowHandlerDoesNotHoard(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		for range 100 {
+			r.send(dueq.Message{})
+		}
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			time.Sleep(time.Second)
+			return nil
+		}, dueq.ConsumeConfig{Concurrency: 4})
+		for range 20 {
+			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
+			if s := r.stats(); s.Leased > 4 {
+				r.Fatalf("%d held by 4 slow workers", s.Leased)
+			}
+		}
+		_, err := consumer.end()
+		r.must(err)
+	})
+}
+
+func TestFastHandlerIsNotKeptWaiting(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const messages = 5000
+		batch := make([]dueq.Message, messages)
+		_, err := r.direct.SendBatch(r.Context(), batch)
+		r.must(err)
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
+		synctest.Wait()
+		_, err = consumer.end()
+		r.must(err)
+		if s := r.stats(); s.Counters.Acked != messages {
+			r.Fatalf("%d acked, want %d", s.Counters.Acked, messages)
+		}
+		if calls := r.net.count("claim"); calls > messages/20 {
+			r.Errorf("%d claims for %d messages", calls, messages)
+		}
+	})
+}
+
+func TestAtMostOnce(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		for range 20 {
+			r.send(dueq.Message{})
+		}
+		var seen tally
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			seen.add(d.ID)
+			time.Sleep(time.Second)
+			return errNoLuck
+		}, dueq.ConsumeConfig{AtMostOnce: true, Concurrency: 3})
+		synctest.Wait()
+		if s := r.stats(); s.Counters.Acked != 3 || s.Ready != 17 {
+			r.Errorf("%+v: want only what a worker is free for", s)
+		}
+		time.Sleep(time.Minute)
+		_, err := consumer.end()
+		r.must(err)
+		if s := r.stats(); len(seen.seen) != 20 || seen.total() != 20 || s.Counters.Acked != 20 {
+			r.Errorf("%d messages handled %d times, want 20 once: %+v", len(seen.seen), seen.total(), s.Counters)
+		}
+	})
+}
+
+func TestPauseAndResume(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{Delay: time.Second})
+		r.must(r.direct.Pause(r.Context()))
+		var at time.Duration
+		start := time.Now()
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			at = time.Since(start)
+			return nil
+		}, dueq.ConsumeConfig{})
+		time.Sleep(time.Minute)
+		if at != 0 {
+			r.Errorf("delivered after %s though paused", at)
+		}
+		if _, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: time.Minute}); !errors.Is(err, dueq.ErrPaused) {
+			r.Errorf("receive: %v, want ErrPaused", err)
+		}
+		r.must(r.direct.Resume(r.Context()))
+		synctest.Wait()
+		if at != time.Minute {
+			r.Errorf("delivered after %s, want at once when resumed", at)
+		}
+		_, err := consumer.end()
+		r.must(err)
+	})
+}
+
+func TestOutageIsLoggedOnceAndOvercome(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		var seen tally
+		r.net.set(everything(refused)) // from the start: the queue's settings cannot be read either
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			seen.add(d.ID)
+			return nil
+		}, dueq.ConsumeConfig{})
+		for range 3 {
+			r.send(dueq.Message{})
+			time.Sleep(10 * time.Minute)
+			r.net.set(nil)
+			time.Sleep(10 * time.Second)
+			r.net.set(everything(refused))
+		}
+		r.net.set(nil)
+		_, err := consumer.end()
+		r.must(err)
+		if seen.total() != 3 {
+			r.Errorf("handled %d of 3", seen.total())
+		}
+		log := r.logged.String()
+		if n := strings.Count(log, "does not serve"); n != 3 {
+			r.Errorf("%d warnings of 3 outages:\n%s", n, log)
+		}
+	})
+}
+
+func TestSettleGoesOnThroughAnOutage(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{})
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			r.net.set(everything(refused))
+			return nil
+		}, dueq.ConsumeConfig{})
+		time.Sleep(20 * time.Second)
+		r.net.set(nil)
+		time.Sleep(5 * time.Second)
+		if s := r.stats(); s.Counters.Acked != 1 || s.Counters.LeaseLost != 0 {
+			r.Errorf("%+v: want it acked when the store is back", s.Counters)
+		}
+		_, err := consumer.end()
+		r.must(err)
+	})
+}
+
+func TestSettleIsGivenUpWithTheLease(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{})
+		var seen tally
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			if seen.add(d.ID) == 1 {
+				r.net.set(everything(refused))
+			}
+			return nil
+		}, dueq.ConsumeConfig{Lease: 5 * time.Second, Concurrency: 1})
+		time.Sleep(time.Minute)
+		r.net.set(nil)
+		time.Sleep(5 * time.Second)
+		_, err := consumer.end()
+		r.must(err)
+		if s := r.stats(); seen.total() != 2 || s.Counters.LeaseLost != 1 || s.Counters.Acked != 1 {
+			r.Errorf("handled %d times, %+v: want a second delivery", seen.total(), s.Counters)
+		}
+		if !strings.Contains(r.logged.String(), "lease given up") {
+			r.Error("not logged")
+		}
+	})
+}
+
+func TestCloseEndsConsumeAndReceive(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		id := r.send(dueq.Message{})
+		consumer := r.consume(r.q, func(ctx context.Context, _ *dueq.Delivery) error {
+			select {
+			case <-time.After(time.Second):
+			case <-ctx.Done():
+				r.Errorf("the handler's grace was cut short: %v", context.Cause(ctx))
+			}
+			return nil
+		}, dueq.ConsumeConfig{})
+		received := make(chan error, 1)
+		go func() {
+			_, err := r.client.Queue("other").Receive(r.Context(), dueq.ReceiveConfig{Wait: time.Minute})
+			received <- err
+		}()
+		synctest.Wait()
+		r.must(r.client.Close())
+		r.must(r.client.Close())
+		for _, err := range []error{<-consumer.done, <-received} {
+			if !errors.Is(err, dueq.ErrClosed) {
+				r.Errorf("%v, want ErrClosed", err)
+			}
+		}
+		if _, err := r.direct.Get(r.Context(), id); !errors.Is(err, dueq.ErrNotFound) {
+			r.Errorf("not acked: %v", err)
+		}
+		if err := r.q.Consume(r.Context(), nil, dueq.ConsumeConfig{}); !errors.Is(err, dueq.ErrClosed) {
+			r.Errorf("consume after close: %v", err)
+		}
+	})
+}
+
+func TestMiddlewareRunsFromTheOutside(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		var order []string
+		named := func(name string) dueq.Middleware {
+			return func(next dueq.Handler) dueq.Handler {
+				return func(ctx context.Context, d *dueq.Delivery) error {
+					order = append(order, name)
+					return next(ctx, d)
+				}
+			}
+		}
+		r.send(dueq.Message{})
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			order = append(order, "handler")
+			return nil
+		}, dueq.ConsumeConfig{Middleware: []dueq.Middleware{named("first"), named("second")}})
+		synctest.Wait()
+		_, err := consumer.end()
+		r.must(err)
+		if fmt.Sprint(order) != "[first second handler]" {
+			r.Errorf("order %v", order)
+		}
+	})
+}
+
+func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(4)})
+		r.must(err)
+		for i := range 100 {
+			r.send(dueq.Message{Key: fmt.Sprint("k", i), Delay: time.Duration(i) * time.Millisecond})
+			r.send(dueq.Message{})
+		}
+		var seen tally
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			seen.add(d.ID)
+			time.Sleep(10 * time.Millisecond)
+			return nil
+		}, dueq.ConsumeConfig{Concurrency: 3})
+		time.Sleep(time.Minute)
+		_, err = consumer.end()
+		r.must(err)
+		if len(seen.seen) != 200 || seen.total() != 200 {
+			r.Errorf("%d messages handled %d times, want 200 once", len(seen.seen), seen.total())
+		}
+	})
+}
+
+func TestIdleConsumerIsQuiet(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{Delay: time.Hour})
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
+		time.Sleep(100 * time.Second)
+		_, err := consumer.end()
+		r.must(err)
+		if calls := r.net.count("claim") + r.net.count("heartbeat") + r.net.count("extend"); calls > 65 {
+			r.Errorf("%d calls in 100 s: want at most half a claim a second and a heartbeat every 10 s", calls)
+		}
+	})
+}
+
+func TestConsumeRefusesBadInput(t *testing.T) {
+	t.Parallel()
+	client := dueq.NewMemory()
+	t.Cleanup(func() { _ = client.Close() })
+	ok := func(context.Context, *dueq.Delivery) error { return nil }
+	tests := []struct {
+		name    string
+		queue   string
+		handler dueq.Handler
+		config  dueq.ConsumeConfig
+		field   string
+	}{
+		{"queue", "a b", ok, dueq.ConsumeConfig{}, "queue"},
+		{"no handler", "work", nil, dueq.ConsumeConfig{}, "handler"},
+		{"negative concurrency", "work", ok, dueq.ConsumeConfig{Concurrency: -1}, "concurrency"},
+		{"excessive concurrency", "work", ok, dueq.ConsumeConfig{Concurrency: 10_001}, "concurrency"},
+		{"negative prefetch", "work", ok, dueq.ConsumeConfig{Prefetch: -1}, "prefetch"},
+		{"short lease", "work", ok, dueq.ConsumeConfig{Lease: 999 * time.Millisecond}, "lease"},
+		{"long lease", "work", ok, dueq.ConsumeConfig{Lease: 13 * time.Hour}, "lease"},
+		{"negative timeout", "work", ok, dueq.ConsumeConfig{Timeout: -1}, "timeout"},
+		{"negative grace", "work", ok, dueq.ConsumeConfig{Grace: -1}, "grace"},
+		{"negative max hold", "work", ok, dueq.ConsumeConfig{MaxHold: -1}, "max hold"},
+		{"name", "work", ok, dueq.ConsumeConfig{Name: "a:b"}, "name"},
+		{"nil middleware", "work", ok, dueq.ConsumeConfig{Middleware: []dueq.Middleware{nil}}, "middleware"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			err := client.Queue(test.queue).Consume(t.Context(), test.handler, test.config)
+			wantInvalid(t, err, test.field)
+		})
+	}
+}
+
+// wantInvalid fails the test unless err is ErrInvalid for a field.
+func wantInvalid(t *testing.T, err error, field string) {
+	t.Helper()
+	var refusal *dueq.Error
+	if !errors.Is(err, dueq.ErrInvalid) || !errors.As(err, &refusal) || refusal.Field != field {
+		t.Errorf("%v, want ErrInvalid for the field %q", err, field)
+	}
+}

@@ -1,0 +1,284 @@
+package dueq_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a store in memory inside a bubble of synthetic time, with a client that
+// reaches it over a network that can fail, and one that is spared.
+type rig struct {
+	*testing.T
+	net    *network
+	client *dueq.Client // over the network
+	spared *dueq.Client
+	q      *dueq.Queue // of client
+	direct *dueq.Queue // of spared
+	logged *safeBuffer
+}
+
+// inBubble runs test with a rig. At the end the queue's audit must find nothing.
+func inBubble(t *testing.T, test func(r *rig)) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		s := embedded.NewMemory(embedded.Config{})
+		r := &rig{T: t, net: &network{Store: s}, logged: &safeBuffer{}}
+		log := slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		r.client = dueq.New(r.net, dueq.Config{Logger: log})
+		r.spared = dueq.New(s, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+		r.q, r.direct = r.client.Queue("work"), r.spared.Queue("work")
+		test(r)
+		r.net.set(nil)
+		r.audit()
+		r.must(r.client.Close())
+		r.must(r.spared.Close())
+	})
+}
+
+func (r *rig) must(err error) {
+	r.Helper()
+	if err != nil {
+		r.Fatal(err)
+	}
+}
+
+// audit fails the test unless the queue is consistent.
+func (r *rig) audit() {
+	r.Helper()
+	ctx := context.WithoutCancel(r.Context())
+	report, err := r.direct.Check(ctx)
+	if errors.Is(err, dueq.ErrNotFound) {
+		return
+	}
+	r.must(err)
+	for _, p := range report.Problems {
+		r.Errorf("audit: %s: %s", p.ID, p.Text)
+	}
+	s := r.stats()
+	live := s.Scheduled + s.Ready + s.Leased + s.Dead
+	if s.Counters.Sent != s.Counters.Gone()+live {
+		r.Errorf("audit: sent %d, gone %d, live %d", s.Counters.Sent, s.Counters.Gone(), live)
+	}
+}
+
+func (r *rig) stats() dueq.Stats {
+	r.Helper()
+	s, err := r.direct.Stats(context.WithoutCancel(r.Context()))
+	r.must(err)
+	return s
+}
+
+func (r *rig) send(m dueq.Message) string {
+	r.Helper()
+	id, err := r.direct.Send(r.Context(), m)
+	r.must(err)
+	return id
+}
+
+func (r *rig) get(id string) dueq.Record {
+	r.Helper()
+	record, err := r.direct.Get(context.WithoutCancel(r.Context()), id)
+	r.must(err)
+	return record
+}
+
+// consuming is a Consume that runs in the background.
+type consuming struct {
+	stop context.CancelFunc
+	done chan error
+}
+
+// consume starts a Consume.
+func (r *rig) consume(q *dueq.Queue, h dueq.Handler, c dueq.ConsumeConfig) *consuming {
+	ctx, stop := context.WithCancel(r.Context())
+	running := &consuming{stop: stop, done: make(chan error, 1)}
+	go func() { running.done <- q.Consume(ctx, h, c) }()
+	return running
+}
+
+// end stops it and returns its error and how long it took.
+func (c *consuming) end() (time.Duration, error) {
+	began := time.Now()
+	c.stop()
+	err := <-c.done
+	return time.Since(began), err
+}
+
+// network is a store that is reached over something that can fail.
+type network struct {
+	store.Store
+	mu    sync.Mutex
+	fault func(op string) fault
+	calls map[string]int
+}
+
+// fault is what happens to a call.
+type fault int
+
+const (
+	works fault = iota
+	refused
+	replyLost // the call is made, the caller sees an error
+	hangs     // until the caller's ctx ends
+)
+
+// set makes fault decide about every call from now on; nil: all work.
+func (n *network) set(fault func(op string) fault) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fault = fault
+}
+
+func (n *network) count(op string) int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.calls[op]
+}
+
+func (n *network) decide(op string) fault {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.calls == nil {
+		n.calls = map[string]int{}
+	}
+	n.calls[op]++
+	if n.fault == nil {
+		return works
+	}
+	return n.fault(op)
+}
+
+func over[T any](ctx context.Context, n *network, op string, call func() (T, error)) (T, error) {
+	var none T
+	switch n.decide(op) {
+	case refused:
+		return none, errors.Join(errors.New(op+": connection refused"), store.ErrUnavailable)
+	case replyLost:
+		_, _ = call()
+		return none, errors.Join(errors.New(op+": reply lost"), store.ErrUnavailable)
+	case hangs:
+		<-ctx.Done()
+		return none, ctx.Err()
+	}
+	return call()
+}
+
+func (n *network) Push(ctx context.Context, p store.Partition, r store.PushRequest) ([]store.PushResult, error) {
+	return over(ctx, n, "push", func() ([]store.PushResult, error) { return n.Store.Push(ctx, p, r) })
+}
+
+func (n *network) Claim(ctx context.Context, p store.Partition, r store.ClaimRequest) (store.ClaimResult, error) {
+	return over(ctx, n, "claim", func() (store.ClaimResult, error) { return n.Store.Claim(ctx, p, r) })
+}
+
+func (n *network) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
+	return over(ctx, n, string(r.Verdict), func() ([]store.Code, error) { return n.Store.Settle(ctx, p, r) })
+}
+
+func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error) {
+	return over(ctx, n, "heartbeat", func() ([]string, error) { return n.Store.Heartbeat(ctx, queue, consumer, ttl) })
+}
+
+func (n *network) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {
+	return over(ctx, n, "configure", func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
+}
+
+// Close leaves the store to the client that is spared.
+func (n *network) Close() error { return nil }
+
+// always and first make faults.
+func always(f fault, ops ...string) func(string) fault {
+	return func(op string) fault {
+		for _, o := range ops {
+			if o == op {
+				return f
+			}
+		}
+		return works
+	}
+}
+
+func everything(f fault) func(string) fault { return func(string) fault { return f } }
+
+// every makes each n-th call go wrong, in turns one way or the other.
+func every(n int) func(string) fault {
+	var mu sync.Mutex
+	calls := 0
+	return func(string) fault {
+		mu.Lock()
+		defer mu.Unlock()
+		calls++
+		switch calls % (2 * n) {
+		case n:
+			return replyLost
+		case 0:
+			return refused
+		}
+		return works
+	}
+}
+
+// tally counts deliveries by id.
+type tally struct {
+	mu   sync.Mutex
+	seen map[string]int
+}
+
+func (c *tally) add(id string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.seen == nil {
+		c.seen = map[string]int{}
+	}
+	c.seen[id]++
+	return c.seen[id]
+}
+
+func (c *tally) of(id string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.seen[id]
+}
+
+func (c *tally) total() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, times := range c.seen {
+		n += times
+	}
+	return n
+}
+
+type safeBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *safeBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
