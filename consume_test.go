@@ -76,7 +76,7 @@ func TestHandlerResults(t *testing.T) {
 					defer func() { after = time.Now() }()
 					return test.handler(ctx, d)
 				}, dueq.ConsumeConfig{Timeout: 2 * time.Second, Backoff: inAnHour, Concurrency: 1})
-				time.Sleep(10 * time.Second)
+				r.sleep(10 * time.Second)
 				next := r.send(dueq.Message{Body: []byte("1")})
 				synctest.Wait()
 				if m, err := r.direct.Get(r.Context(), next); err == nil && m.Attempt == 0 && m.State != dueq.Leased {
@@ -119,7 +119,7 @@ func TestRetriesUntilItWorks(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeConfig{Backoff: func(failures int) time.Duration { return time.Duration(failures) * time.Minute }})
-		time.Sleep(time.Hour)
+		r.sleep(time.Hour)
 		_, err := consumer.end()
 		r.must(err)
 		if want := "[0s 1m0s 3m0s 6m0s]"; fmt.Sprint(at) != want {
@@ -143,7 +143,7 @@ func TestLeaseOfALongHandlerIsExtended(t *testing.T) {
 		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 			return nil
 		}, dueq.ConsumeConfig{})
-		time.Sleep(2 * time.Minute)
+		r.sleep(2 * time.Minute)
 		_, err := consumer.end()
 		r.must(err)
 		_, err = other.end()
@@ -178,7 +178,7 @@ func TestMaxHoldAndTimeoutEndTheExtending(t *testing.T) {
 					again = time.Since(start)
 					return nil
 				}, dueq.ConsumeConfig{})
-				time.Sleep(2 * time.Hour)
+				r.sleep(2 * time.Hour)
 				if again < 20*time.Second || again > 25*time.Second {
 					r.Errorf("given to another consumer after %s, want 20 s and a lease", again)
 				}
@@ -246,7 +246,7 @@ func TestAtMostOnce(t *testing.T) {
 		if s := r.stats(); s.Counters.Acked != 3 || s.Ready != 17 {
 			r.Errorf("%+v: want only what a worker is free for", s)
 		}
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		_, err := consumer.end()
 		r.must(err)
 		if s := r.stats(); len(seen.seen) != 20 || seen.total() != 20 || s.Counters.Acked != 20 {
@@ -265,7 +265,7 @@ func TestPauseAndResume(t *testing.T) {
 			at = time.Since(start)
 			return nil
 		}, dueq.ConsumeConfig{})
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		if at != 0 {
 			r.Errorf("delivered after %s though paused", at)
 		}
@@ -317,9 +317,9 @@ func TestSettleGoesOnThroughAnOutage(t *testing.T) {
 			r.net.set(everything(refused))
 			return nil
 		}, dueq.ConsumeConfig{})
-		time.Sleep(20 * time.Second)
+		r.sleep(20 * time.Second)
 		r.net.set(nil)
-		time.Sleep(5 * time.Second)
+		r.sleep(5 * time.Second)
 		if s := r.stats(); s.Counters.Acked != 1 || s.Counters.LeaseLost != 0 {
 			r.Errorf("%+v: want it acked when the store is back", s.Counters)
 		}
@@ -338,9 +338,9 @@ func TestSettleIsGivenUpWithTheLease(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeConfig{Lease: 5 * time.Second, Concurrency: 1})
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		r.net.set(nil)
-		time.Sleep(5 * time.Second)
+		r.sleep(5 * time.Second)
 		_, err := consumer.end()
 		r.must(err)
 		if s := r.stats(); seen.total() != 2 || s.Counters.LeaseLost != 1 || s.Counters.Acked != 1 {
@@ -424,7 +424,7 @@ func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 3})
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		_, err = consumer.end()
 		r.must(err)
 		if len(seen.seen) != 200 || seen.total() != 200 {
@@ -437,7 +437,7 @@ func TestIdleConsumerIsQuiet(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{Delay: time.Hour})
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
-		time.Sleep(100 * time.Second)
+		r.sleep(100 * time.Second)
 		_, err := consumer.end()
 		r.must(err)
 		if calls := r.net.count("claim") + r.net.count("heartbeat") + r.net.count("extend"); calls > 65 {

@@ -98,6 +98,12 @@ func (r *rig) get(id string) dueq.Record {
 	return record
 }
 
+// sleep lets time pass, until everybody waits again.
+func (r *rig) sleep(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
 // consuming is a Consume that runs in the background.
 type consuming struct {
 	stop context.CancelFunc

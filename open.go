@@ -3,11 +3,14 @@ package dueq
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded"
 	"github.com/dueq-dev/dueq/store/redisstore"
 )
@@ -27,7 +30,7 @@ import (
 // tls=true. At most one Config may be given.
 //
 // Errors: [ErrInvalid] for the URL, with any password left out; [ErrUnavailable] when
-// the store does not answer before ctx ends.
+// the store does not answer within 4 s, or before ctx ends.
 func Open(ctx context.Context, url string, config ...Config) (*Client, error) {
 	c, err := onlyConfig(config)
 	if err != nil {
@@ -121,14 +124,24 @@ func (a *address) take(c Config) (Config, error) {
 	return c, nil
 }
 
-// reach asks the store for something small.
+// openTimeout is how long Open tries to reach a store, so that a program with a wrong
+// address ends soon and says why.
+const openTimeout = 4 * time.Second
+
+// reach asks the store for something small: the settings of a queue that need not
+// exist.
 func (c *Client) reach(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	prober, ok := c.store.(interface{ Ping(context.Context) error })
-	if !ok {
+	call, end := context.WithTimeout(ctx, openTimeout)
+	defer end()
+	_, err := c.store.Configure(call, "dueq", store.Change{})
+	switch {
+	case errors.Is(err, ErrNotFound):
 		return nil
+	case err != nil && ctx.Err() == nil && call.Err() != nil && !errors.Is(err, ErrUnavailable):
+		return fmt.Errorf("no answer within %s: %w", openTimeout, ErrUnavailable)
 	}
-	return prober.Ping(ctx)
+	return err
 }

@@ -28,7 +28,7 @@ func TestPromise1NothingIsLost(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeConfig{})
-		time.Sleep(5 * time.Minute)
+		r.sleep(5 * time.Minute)
 		r.net.set(nil)
 		_, err := consumer.end()
 		r.must(err)
@@ -67,7 +67,7 @@ func TestPromise2NeverEarly(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: messages})
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		_, err := consumer.end()
 		r.must(err)
 		if handled.Load() != messages {
@@ -98,7 +98,7 @@ func TestPromise3OneHolderAtATime(t *testing.T) {
 			time.Sleep(5 * lease)
 			return errors.New("not done")
 		}, dueq.ConsumeConfig{Lease: lease, Backoff: func(int) time.Duration { return time.Hour }})
-		time.Sleep(10 * lease)
+		r.sleep(10 * lease)
 		_, err := cut.end()
 		r.must(err)
 		_, err = other.end()
@@ -201,7 +201,7 @@ func TestPromise4LostRepliesBurnNothing(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeConfig{})
-		time.Sleep(20 * time.Second) // less than a lease: nothing comes back by itself
+		r.sleep(20 * time.Second) // less than a lease: nothing comes back by itself
 		_, err := consumer.end()
 		r.must(err)
 		if s := r.stats(); seen.total() != messages || s.Counters.Acked != messages || s.Counters.LeaseLost != 0 {
@@ -226,7 +226,7 @@ func TestPromise5KeyIsUniqueWhileItsMessageLives(t *testing.T) {
 		if got := r.get(dueq.Key("order-42")); got.ID != second || string(got.Body) != "b" {
 			r.Fatalf("the key belongs to %+v, want %s", got, second)
 		}
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{})
 		r.must(err)
 		if _, err := r.q.Send(r.Context(), m); !errors.Is(err, dueq.ErrDuplicate) {
@@ -267,7 +267,7 @@ func TestPromise6CancelIsDefinite(t *testing.T) {
 		if !errors.Is(cause, dueq.ErrCancelled) {
 			r.Errorf("cause %v, want ErrCancelled", cause)
 		}
-		time.Sleep(time.Hour)
+		r.sleep(time.Hour)
 		_, err := consumer.end()
 		r.must(err)
 		if s := r.stats(); s.Counters.Delivered != 1 || s.Counters.Cancelled != 2 {
@@ -292,7 +292,7 @@ func TestPromise6CancelledIsNotDeliveredAgainWhenItsHolderDies(t *testing.T) {
 			seen.add(d.ID)
 			return nil
 		}, dueq.ConsumeConfig{})
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		if done || seen.total() != 0 {
 			r.Errorf("done %t, delivered %d times after the cancel", done, seen.total())
 		}
@@ -321,7 +321,7 @@ func TestPromise7ManyDueAtTheSameInstant(t *testing.T) {
 			seen.add(d.ID)
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 50})
-		time.Sleep(time.Hour + time.Second)
+		r.sleep(time.Hour + time.Second)
 		_, err = consumer.end()
 		r.must(err)
 		if len(seen.seen) != messages || seen.total() != messages {
@@ -377,11 +377,11 @@ func TestPromise8WhatWaitsIsReleasedAtOnce(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 1})
-		time.Sleep(time.Second)
+		r.sleep(time.Second)
 		for range 50 {
 			r.send(dueq.Message{})
 		}
-		time.Sleep(time.Second)
+		r.sleep(time.Second)
 		if s := r.stats(); s.Leased < 2 {
 			r.Fatalf("%d leased: nothing was fetched ahead", s.Leased)
 		}
@@ -434,7 +434,7 @@ func TestPromise9CrashedHoldersMessagesAreBackInTime(t *testing.T) {
 			again = time.Now()
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 1})
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		if wait := again.Sub(claimed); wait < lease || wait > lease+time.Second {
 			r.Errorf("back after %s, want within a second after %s", wait, lease)
 		}
@@ -457,7 +457,7 @@ func TestPromise9PoisonGoesToTheDeadLettersAndTheOthersFlow(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 1})
-		time.Sleep(time.Minute)
+		r.sleep(time.Minute)
 		_, err := consumer.end()
 		r.must(err)
 		if m := r.get(poison); m.State != dueq.Dead || m.Failures != 3 {

@@ -67,7 +67,7 @@ func TestReceivedDeliveryIsSettledByHand(t *testing.T) {
 			r.Errorf("%+v", d)
 		}
 		r.must(d.Extend(ctx, time.Minute))
-		time.Sleep(30 * time.Second)
+		r.sleep(30 * time.Second)
 		r.must(d.Release(ctx))
 		first, d := d, receive()
 		if d.Attempt != 2 || d.Failures != 0 {
@@ -77,7 +77,7 @@ func TestReceivedDeliveryIsSettledByHand(t *testing.T) {
 			r.Errorf("ack of an old delivery: %v, want ErrLeaseLost", err)
 		}
 		r.must(d.Nack(ctx, time.Second, errNoLuck))
-		time.Sleep(time.Second)
+		r.sleep(time.Second)
 		d = receive()
 		if d.Attempt != 3 || d.Failures != 1 {
 			r.Errorf("after a nack: %+v", d)

@@ -90,11 +90,14 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 // of the old one, if there are any, to wait for the end of their leases.
 func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (store.ClaimResult, error) {
 	for try := 0; ; try++ {
-		last := ctx.Err() != nil
-		if last && try == 0 {
-			return store.ClaimResult{}, nil
+		last, timeout := ctx.Err() != nil, callTimeout
+		if last {
+			if try == 0 {
+				return store.ClaimResult{}, nil
+			}
+			timeout = unwind
 		}
-		call, end := context.WithTimeout(life, callTimeout)
+		call, end := context.WithTimeout(life, timeout)
 		result, err := f.config.Store.Claim(call, f.partition, request)
 		end()
 		switch {

@@ -44,7 +44,7 @@ func (s *settler) insist(ctx context.Context, h *Held, r store.SettleRequest) (s
 		if err == nil {
 			return codes[0], nil
 		}
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
 			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
 		}
 		left := h.remaining(time.Now())

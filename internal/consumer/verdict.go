@@ -78,15 +78,15 @@ type Verdict struct {
 // judge turns what a handler returned into a verdict. failures counts this one too;
 // cause is why the handler's context had ended, if it had.
 func (w *work) judge(err error, failures int, cause error) Verdict {
-	if err == nil {
-		return Verdict{Verdict: store.Ack}
-	}
 	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(failures) })
 }
 
-// Judge turns the error of a handler into a verdict. A consumer that is stopping takes
+// Judge turns what a handler returned into a verdict. A consumer that is stopping takes
 // an error for "interrupted", unless it says otherwise.
 func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
+	if err == nil {
+		return Verdict{Verdict: store.Ack}
+	}
 	if _, ok := errors.AsType[*RejectError](err); ok {
 		return Verdict{Verdict: store.Reject, Failure: fmt.Sprint(err)}
 	}

@@ -1,0 +1,89 @@
+package dueq_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+)
+
+func TestOpenRefusesBadURLs(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, url, want string }{
+		{"nothing", "", "has no scheme"},
+		{"no scheme", "localhost", "has no scheme"},
+		{"host and port", "localhost:6379", `"localhost" is none of mem, redis`},
+		{"unknown scheme", "amqp://u:secret@host", `"amqp" is none of mem, redis`},
+		{"something after mem", "mem://host", "nothing may follow"},
+		{"file", "file:./data", "file: is not supported by this version"},
+		{"http", "http://host", "http: is not supported by this version"},
+		{"one slash", "redis:/host", "want // after the scheme"},
+		{"bad port", "redis://u:secret@host:port", "cannot be read"},
+		{"bad escape", "redis://u:sec%ret@host", "cannot be read"},
+		{"slash in the password", "redis://u:sec/secret@host:6379", "cannot be read"},
+		{"bad query", "redis://host/?secret=%zz", "query cannot be read"},
+		{"bad database", "redis://u:secret@host/one", "invalid database number"},
+		{"unknown parameter", "redis://u:secret@host/0?colour=red", "unexpected option: colour"},
+		{"bad parameter", "redis://u:secret@host/0?pool_size=secret", "pool_size"},
+		{"two hosts", "redis://u:secret@host1,host2", "several hosts"},
+		{"no master", "redis+sentinel://u:secret@host1,host2", "name of the master"},
+		{"a database of a cluster", "redis+cluster://u:secret@host1,host2/1", "no database numbers"},
+		{"bad prefix", "redis://u:secret@host/?prefix={x}", "prefix"},
+		{"negative replicas", "redis://u:secret@host/?replicas=-1", "is not a count"},
+		{"bad replica timeout", "redis://u:secret@host/?replica_timeout=1h1", "is not a span"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			client, err := dueq.Open(t.Context(), test.url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+			if client != nil || !errors.Is(err, dueq.ErrInvalid) || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("%v, want ErrInvalid with %q", err, test.want)
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("the error tells the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestOpenTellsThatNobodyAnswers(t *testing.T) {
+	t.Parallel()
+	for _, url := range []string{
+		"redis://u:secret@127.0.0.1:1/0", "redis+sentinel://:secret@127.0.0.1:1,127.0.0.1:2/master/1?prefix=x&tls=false",
+		"redis+cluster://127.0.0.1:1,127.0.0.1:2?replicas=1&replica_timeout=1s", "unix:///nowhere.sock",
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		client, err := dueq.Open(ctx, url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+		cancel()
+		if client != nil || !errors.Is(err, dueq.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, want ErrUnavailable or the error of ctx", url, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("the error tells the password: %v", err)
+		}
+	}
+}
+
+func TestOpenMemory(t *testing.T) {
+	t.Parallel()
+	client, err := dueq.Open(t.Context(), "mem:")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Queue("work").Send(t.Context(), dueq.Message{}); err != nil {
+		t.Error(err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+	_, err = dueq.Open(t.Context(), "mem:", dueq.Config{}, dueq.Config{})
+	wantInvalid(t, err, "config")
+	_, err = dueq.Open(t.Context(), "mem:", dueq.Config{Replicas: -1})
+	wantInvalid(t, err, "replicas")
+	_, err = dueq.Open(t.Context(), "mem:", dueq.Config{ReplicaTimeout: -1})
+	wantInvalid(t, err, "replica timeout")
+}
