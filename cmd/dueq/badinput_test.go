@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestBadInput holds that each wrong command line ends with the right exit code and
@@ -140,8 +141,10 @@ func TestBadStore(t *testing.T) {
 	} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // sooner than the command would give up
+			defer cancel()
 			for _, args := range [][]string{{"stats", "--store", url}, {"demo", "-o", "json", "--store", url}} {
-				got := without(t).run(args...)
+				got := without(t).write(ctx, "", io.Discard, args...)
 				checkFailure(t, got, code, nil, args)
 				if strings.Contains(got.err, "hunter2") || strings.Contains(got.err, "hun ter2") {
 					t.Errorf("the password is in %q", got.err)

@@ -22,6 +22,14 @@ type problem struct {
 	Text string `json:"text"`
 }
 
+// line names the element that is wrong, if it is not the queue as a whole.
+func (p problem) line() string {
+	if p.ID == "" {
+		return p.Text
+	}
+	return p.ID + ": " + p.Text
+}
+
 type checkResult []queueReport
 
 func (r checkResult) text() string {
@@ -33,7 +41,7 @@ func (r checkResult) text() string {
 		}
 		_, _ = fmt.Fprintf(&b, "%s: %s, %d examined\n", term.Escape(q.Queue), verdict, q.Examined)
 		for _, p := range q.Problems {
-			_, _ = fmt.Fprintf(&b, "  %s: %s\n", term.Escape(p.ID), term.Escape(p.Text))
+			_, _ = fmt.Fprintf(&b, "  %s\n", term.Escape(p.line()))
 		}
 	}
 	return b.String()

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"io"
-	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -41,7 +40,6 @@ The exit code is 1 if any message was early or lost.`,
 			if a.storeURL() == "" {
 				a.store = "mem:"
 			}
-			a.logLevel = slog.LevelError // a dead letter is part of the show
 			return a.withClient(ctx, func(client *dueq.Client) error {
 				return a.demo(ctx, client.Queue("demo-"+strings.ToLower(rand.Text()[:8])), demoLength)
 			})

@@ -72,7 +72,7 @@ now, and all distances from it, and delays, are divided by N.`,
 	}
 	var speed float64
 	cmd.Flags().Var(factor{&speed}, "speed", "replay: the first due time means now, distances are divided by this")
-	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {
+	return a.onQueue(a.warned(cmd, always), func(ctx context.Context, q *dueq.Queue, args []string) error {
 		in, size, err := a.openInput(ctx, args[0])
 		if err != nil {
 			return err

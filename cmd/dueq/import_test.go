@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -188,14 +187,4 @@ func TestImportSendsWhatHasArrived(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-}
-
-// flightsFile is the whole schedule, where it can be had.
-func flightsFile(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join("..", "..", "..", "shared", "data", "flights.jsonl")
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("the full file of 20,000 flights is not beside this repository (%v); the 441 of the demo are tested anyway", err)
-	}
-	return path
 }

@@ -2,12 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
 // asCommand makes the test binary behave as dueq, for tests that need a process.
@@ -17,13 +23,20 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		main()
 	}
-	goleak.VerifyTestMain(m)
+	quiet()
+	goleak.VerifyTestMain(withRedis{m})
 }
+
+// withRedis stops the tests' Redis before goroutines are counted.
+type withRedis struct{ m *testing.M }
+
+func (w withRedis) Run() int { return redistest.Main(w.m) }
 
 // outcome is what a command line did.
 type outcome struct {
 	code     int
 	out, err string
+	warnings string // lines of the log, which are not in err
 }
 
 // session runs command lines with the same environment.
@@ -33,22 +46,63 @@ type session struct {
 }
 
 // without returns a session without a store.
-func without(t *testing.T) *session { return &session{t: t, env: map[string]string{}} }
+func without(t *testing.T) *session {
+	t.Helper()
+	return &session{t: t, env: map[string]string{}}
+}
 
 // inMemory returns a session in which every command has an empty store of its own.
 func inMemory(t *testing.T) *session {
+	t.Helper()
 	return &session{t: t, env: map[string]string{"DUEQ_STORE": "mem:"}}
+}
+
+// redisURL returns the URL of a Redis that nobody else uses, as far as the test sees.
+func redisURL(t *testing.T) string {
+	t.Helper()
+	return "unix://" + redistest.Shared(t).Addr() + "?prefix=" + redistest.Prefix()
+}
+
+// onRedis returns a session on a real Redis, and a client of the same store.
+func onRedis(t *testing.T) (*session, *dueq.Client) {
+	t.Helper()
+	url := redisURL(t)
+	client, err := dueq.Open(t.Context(), url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return &session{t: t, env: map[string]string{"DUEQ_STORE": url}}, client
 }
 
 func (s *session) run(args ...string) outcome { return s.feed("", args...) }
 
 func (s *session) feed(stdin string, args ...string) outcome {
 	s.t.Helper()
-	var out, errs bytes.Buffer
-	code := run(s.t.Context(), args, console{
-		in: strings.NewReader(stdin), out: &out, err: &errs, env: func(name string) string { return s.env[name] },
-	})
-	return outcome{code, out.String(), errs.String()}
+	var out bytes.Buffer
+	got := s.write(s.t.Context(), stdin, &out, args...)
+	got.out = out.String()
+	return got
+}
+
+// write runs a command line with its output going to out.
+func (s *session) write(ctx context.Context, stdin string, out io.Writer, args ...string) outcome {
+	var errs bytes.Buffer
+	got := outcome{code: run(ctx, args, console{
+		in: strings.NewReader(stdin), out: out, err: &errs, env: func(name string) string { return s.env[name] },
+	})}
+	for line := range strings.Lines(errs.String()) {
+		if strings.HasPrefix(line, "level=WARN") { // the tests' Redis keeps nothing on disk
+			got.warnings += line
+		} else {
+			got.err += line
+		}
+	}
+	return got
 }
 
 // ok runs a command line that must succeed silently, and returns what it printed.

@@ -74,7 +74,7 @@ if this process is killed between the printing and the ack.
 	flags.Var(span{&f.Lease}, "lease", "how long messages are held at most, 1s to 12h")
 	flags.BoolVar(&f.release, "release", false, "give messages back instead of acking them")
 	flags.BoolVar(&f.follow, "follow", false, "go on until Ctrl-C")
-	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, _ []string) error {
+	return a.onQueue(a.warned(cmd, func() bool { return f.follow }), func(ctx context.Context, q *dueq.Queue, _ []string) error {
 		switch {
 		case flags.Changed("max") && f.Max < 1: // 0 would mean the default to the library
 			return usage("--max: %d is outside 1 to 500", f.Max)

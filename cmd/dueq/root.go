@@ -23,13 +23,13 @@ type app struct {
 	console
 	store    string     // --store
 	output   string     // --output
-	logLevel slog.Level // of what the library has to say
+	logLevel slog.Level // of what the library has to say about the store
 	started  bool       // the command line was understood
 }
 
 // run carries out one command line and returns the exit code.
 func run(ctx context.Context, args []string, c console) int {
-	a := &app{console: c, logLevel: slog.LevelWarn}
+	a := &app{console: c, logLevel: slog.LevelError}
 	root := newRoot(a) //nolint:contextcheck // cobra carries ctx to the commands
 	root.SetArgs(args)
 	root.SetIn(c.in)

@@ -12,7 +12,7 @@ import (
 )
 
 // openTimeout is how long a store may take to answer at all.
-const openTimeout = 5 * time.Second
+const openTimeout = 3 * time.Second
 
 // storeURL returns --store, or else what the environment says.
 func (a *app) storeURL() string {
@@ -33,7 +33,8 @@ func (a *app) open(ctx context.Context) (*dueq.Client, error) {
 	return dueq.Open(ctx, url, dueq.Config{Logger: a.logger()})
 }
 
-// logger passes on the library's warnings.
+// logger passes on what the library reports: errors, and warnings (of a Redis that may
+// lose messages, of a consumer's troubles) to commands that put messages in or go on.
 func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{
 		Level: a.logLevel,
@@ -45,6 +46,18 @@ func (a *app) logger() *slog.Logger {
 		},
 	}))
 }
+
+// warned makes a command pass on warnings too, if it turns out to need them.
+func (a *app) warned(cmd *cobra.Command, needed func() bool) *cobra.Command {
+	cmd.PreRun = func(*cobra.Command, []string) {
+		if needed() {
+			a.logLevel = slog.LevelWarn
+		}
+	}
+	return cmd
+}
+
+func always() bool { return true }
 
 // withClient gives use a client for as long as it runs.
 func (a *app) withClient(ctx context.Context, use func(*dueq.Client) error) (err error) {

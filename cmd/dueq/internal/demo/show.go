@@ -158,45 +158,6 @@ func (s *show) gate(ctx context.Context, name string) error {
 // pause is how long a flight waits after a failure.
 func (s *show) pause() time.Duration { return s.Length / 40 }
 
-// tower delays one flight and cancels another, long before they are due.
-func (s *show) tower(ctx context.Context) error {
-	if !wait(ctx, s.Length/4) {
-		return nil
-	}
-	late, start := find(s.flights, delayed), time.Now()
-	delay := s.Length * 7 / 10
-	done, err := s.queue.Reschedule(ctx, dueq.Key(late.message.Key), dueq.Schedule{Delay: delay})
-	if err != nil {
-		return err
-	}
-	if done {
-		s.tally.rescheduled(late, start.Add(delay), s.clock(lead+s.Length/4+delay))
-	}
-	if !wait(ctx, s.Length/8) {
-		return nil
-	}
-	off := find(s.flights, cancelled)
-	if done, err = s.queue.Cancel(ctx, dueq.Key(off.message.Key)); err != nil {
-		return err
-	}
-	if done {
-		s.tally.cancelled(off)
-	}
-	return nil
-}
-
-// wait returns false when ctx ended first.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // watch keeps the screen up to date until ctx ends.
 func (s *show) watch(ctx context.Context, start time.Time) {
 	const every = 100 * time.Millisecond
@@ -211,41 +172,4 @@ func (s *show) watch(ctx context.Context, start time.Time) {
 			return
 		}
 	}
-}
-
-// audit looks at what is left in the queue, and has the store checked.
-func (s *show) audit(ctx context.Context) error {
-	for cursor := ""; ; {
-		page, err := s.queue.List(ctx, dueq.ListConfig{State: dueq.Dead, Cursor: cursor})
-		if err != nil {
-			return err
-		}
-		for i := range page.Records {
-			s.tally.foundDead(page.Records[i])
-		}
-		if cursor = page.Next; cursor == "" {
-			break
-		}
-	}
-	found, err := s.queue.Check(ctx)
-	if err != nil {
-		return err
-	}
-	if len(found.Problems) > 0 {
-		return fmt.Errorf("check: found %d problems, the first: %s", len(found.Problems), found.Problems[0].Text)
-	}
-	return s.tally.broken()
-}
-
-// cleanUp empties the queue, also after Ctrl-C.
-func (s *show) cleanUp(ctx context.Context) error {
-	const patience = 5 * time.Second
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
-	defer cancel()
-	for _, state := range []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Dead} {
-		if _, err := s.queue.Purge(ctx, state); err != nil && !errors.Is(err, dueq.ErrNotFound) {
-			return fmt.Errorf("empty the queue: %w", err)
-		}
-	}
-	return nil
 }

@@ -1,0 +1,47 @@
+package demo
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+)
+
+// audit looks at what is left in the queue, and has the store checked.
+func (s *show) audit(ctx context.Context) error {
+	for cursor := ""; ; {
+		page, err := s.queue.List(ctx, dueq.ListConfig{State: dueq.Dead, Cursor: cursor})
+		if err != nil {
+			return err
+		}
+		for i := range page.Records {
+			s.tally.foundDead(page.Records[i])
+		}
+		if cursor = page.Next; cursor == "" {
+			break
+		}
+	}
+	found, err := s.queue.Check(ctx)
+	if err != nil {
+		return err
+	}
+	if len(found.Problems) > 0 {
+		return fmt.Errorf("check: found %d problems, the first: %s", len(found.Problems), found.Problems[0].Text)
+	}
+	return s.tally.broken()
+}
+
+// cleanUp empties the queue, also after Ctrl-C.
+func (s *show) cleanUp(ctx context.Context) error {
+	const patience = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	for _, state := range []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Dead} {
+		if _, err := s.queue.Purge(ctx, state); err != nil && !errors.Is(err, dueq.ErrNotFound) {
+			return fmt.Errorf("empty the queue: %w", err)
+		}
+	}
+	return nil
+}
