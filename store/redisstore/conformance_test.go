@@ -2,6 +2,7 @@ package redisstore_test
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -21,7 +22,7 @@ func TestConformance(t *testing.T) {
 		if alone {
 			server = redistest.Start(t)
 		}
-		rdb, config := server.Client(t), redisstore.Config{Prefix: redistest.Prefix()}
+		rdb, config := server.Client(t), redisstore.Config{Prefix: redistest.Prefix(), Logger: slog.New(slog.DiscardHandler)}
 		h := storetest.Harness{
 			Store:        redisstore.New(rdb, config),
 			ExpireLeases: func(t testing.TB, p store.Partition) { expireLeases(t, rdb, config.Prefix, p) },

@@ -229,7 +229,21 @@ func neverEarly() []testCase {
 			d.takeNothing("c")
 		}},
 		{"DueInThePastIsNow", "", testDueInThePast},
+		{"LongestDelay", "", testLongestDelay},
 	}
+}
+
+// A delay that the rules allow is never too far, whatever the fraction of the
+// millisecond in which it begins.
+func testLongestDelay(d *desk) {
+	for range 20 {
+		id := d.send(delay(store.MaxDelay))
+		d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id), Delay: store.MaxDelay}), store.CodeOK)
+		if d.h.Advance != nil {
+			d.h.Advance(51 * time.Microsecond)
+		}
+	}
+	d.wantPushed(d.push(d.message(due(d.farFuture()))), store.CodeTooFar)
 }
 
 func testDueInThePast(d *desk) {

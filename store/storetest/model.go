@@ -273,16 +273,25 @@ func (m *model) wait() time.Duration {
 	return time.Duration(max(next-m.now, 0)) * time.Microsecond
 }
 
-func (m *model) settle(r store.SettleRequest) []store.Code {
-	codes := make([]store.Code, len(r.Items))
+// settle returns a code for each item, and the codes as they would be had the items
+// with spent receipts come last: the port leaves open when in a batch a store looks
+// at those, which change nothing.
+func (m *model) settle(r store.SettleRequest) (codes, late []store.Code) {
+	codes = make([]store.Code, len(r.Items))
+	var spent []int
 	for i, item := range r.Items {
 		if m.holds(item.Receipt) {
 			codes[i] = m.settleHeld(m.messages[item.Receipt.ID], r.Verdict, item)
 		} else {
 			codes[i] = m.settleAgain(item.Receipt, r.Verdict)
+			spent = append(spent, i)
 		}
 	}
-	return codes
+	late = slices.Clone(codes)
+	for _, i := range spent {
+		late[i] = m.settleAgain(r.Items[i].Receipt, r.Verdict)
+	}
+	return codes, late
 }
 
 func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) store.Code {

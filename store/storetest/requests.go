@@ -28,8 +28,24 @@ func settleCall(r *trial, q store.SettleRequest) request {
 	return request{
 		string(q.Verdict), "", q,
 		func(ctx context.Context, s store.Store) (any, error) { return s.Settle(ctx, r.p, q) },
-		func(m *model) any { return m.settle(q) },
+		func(m *model) any {
+			codes, late := m.settle(q)
+			return settleAnswer{codes, late}
+		},
 	}
+}
+
+// settleAnswer is what a settle may be answered, item by item one or the other.
+type settleAnswer struct{ codes, late []store.Code }
+
+// nearest returns the allowed answer that is most like the given one.
+func (a settleAnswer) nearest(got []store.Code) []store.Code {
+	for i := range min(len(got), len(a.late)) {
+		if got[i] == a.late[i] {
+			a.codes[i] = a.late[i]
+		}
+	}
+	return a.codes
 }
 
 func cancelCall(r *trial, refs []store.Ref) request {
