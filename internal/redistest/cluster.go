@@ -79,3 +79,37 @@ func ClusterClient(t testing.TB, nodes []*Server) *redis.ClusterClient {
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
+
+// MoveSlot moves the slot of a key, with all its keys, to another of the nodes.
+func MoveSlot(t testing.TB, nodes []*Server, key string) {
+	t.Helper()
+	ctx := t.Context()
+	slot, err := nodes[0].Client(t).ClusterKeySlot(ctx, key).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := len(nodes)
+	from := min(int(slot)*n/slots, n-1)
+	for from+1 < n && int(slot) >= (from+1)*slots/n {
+		from++
+	}
+	source, target := nodes[from], nodes[(from+1)%n]
+	do := func(on *Server, args ...any) any {
+		t.Helper()
+		reply, err := on.Client(t).Do(ctx, args...).Result()
+		if err != nil {
+			t.Fatalf("%v: %v", args, err)
+		}
+		return reply
+	}
+	sourceID, targetID := do(source, "CLUSTER", "MYID"), do(target, "CLUSTER", "MYID")
+	do(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID)
+	do(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID)
+	host, port, _ := net.SplitHostPort(target.Addr())
+	for _, moved := range do(source, "CLUSTER", "GETKEYSINSLOT", slot, 1000).([]any) {
+		do(source, "MIGRATE", host, port, moved, 0, 5000)
+	}
+	for _, node := range []*Server{target, source} {
+		do(node, "CLUSTER", "SETSLOT", slot, "NODE", targetID)
+	}
+}

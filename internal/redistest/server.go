@@ -144,7 +144,7 @@ func (s *Server) awaitReady() error {
 	retry := time.NewTicker(5 * time.Millisecond)
 	defer retry.Stop()
 	for {
-		if err := rdb.Ping(ctx).Err(); err == nil || strings.HasPrefix(err.Error(), "NOAUTH") {
+		if err := s.ping(ctx, rdb); err == nil || strings.HasPrefix(err.Error(), "NOAUTH") {
 			return nil
 		}
 		select {
@@ -156,6 +156,16 @@ func (s *Server) awaitReady() error {
 		case <-retry.C:
 		}
 	}
+}
+
+// ping dials first, for a client whose dial fails writes that to the log.
+func (s *Server) ping(ctx context.Context, rdb *redis.Client) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, s.Options().Network, s.addr)
+	if err != nil {
+		return err
+	}
+	_ = conn.Close()
+	return rdb.Ping(ctx).Err()
 }
 
 func (s *Server) log() string {

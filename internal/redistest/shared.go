@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // The shared server of a test process: started by the first test that asks for it, and
@@ -21,7 +23,10 @@ var shared struct {
 
 // Main runs the tests of a package and stops the shared server behind them, also when
 // they fail. Call it in TestMain as m's run function: os.Exit(redistest.Main(m)).
+//
+// It silences go-redis, which logs every failed dial: tests kill servers on purpose.
 func Main(m interface{ Run() int }) int {
+	logging.Disable()
 	defer func() {
 		if shared.server != nil {
 			shared.server.Kill()

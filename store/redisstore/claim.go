@@ -61,7 +61,7 @@ const (
 
 func claimArgs(r store.ClaimRequest, try int) []any {
 	return []any{
-		r.Consumer, sequence(r.Number), r.Max, r.Lease, flag(r.AckOnClaim), try,
+		r.Consumer, sequence(r.Number), r.Max, r.Lease, bit(r.AckOnClaim), try,
 		sweepLimit, store.MaxWait.Microseconds(),
 	}
 }

@@ -57,12 +57,12 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	args = args[:6+7*n]
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		args[6+3*n+i], args[6+4*n+i], args[6+5*n+i], args[6+6*n+i] = m.Key, m.Due, m.TTL, flag(m.Replace)
+		args[6+3*n+i], args[6+4*n+i], args[6+5*n+i], args[6+6*n+i] = m.Key, m.Due, m.TTL, bit(m.Replace)
 	}
 	return args
 }
 
-func flag(b bool) string {
+func bit(b bool) string {
 	if b {
 		return "1"
 	}

@@ -36,7 +36,7 @@ func (s *Store) settings(ctx context.Context, op, queue string, c store.Change) 
 	got, err := s.run(ctx, call{
 		op: op, queue: queue, script: s.scripts["settings"], keys: []string{s.metaKey(queue)},
 		args: []any{
-			flag(c.Create), optional(c.Partitions), optional(c.MaxBody), optional(c.MaxMessages), optionalFlag(c.Paused),
+			bit(c.Create), optional(c.Partitions), optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused),
 			store.DefaultPartitions, store.DefaultMaxBody,
 		},
 	})
@@ -66,11 +66,11 @@ func optional[T int | int64](v *T) string {
 	return strconv.FormatInt(int64(*v), 10)
 }
 
-func optionalFlag(v *bool) string {
+func optionalBit(v *bool) string {
 	if v == nil {
 		return ""
 	}
-	return flag(*v)
+	return bit(*v)
 }
 
 // readSettings reads {status, version, partitions, max body, max messages, paused}.
@@ -130,7 +130,7 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 func (s *Store) configurePartition(ctx context.Context, p store.Partition, settings queueSettings) error {
 	_, err := s.run(ctx, call{
 		op: "configure", queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, 6),
-		args: []any{s.eventsChannel(p.Queue), wakeEvent(p), settings.version, flag(settings.Paused), settings.MaxMessages},
+		args: []any{s.eventsChannel(p.Queue), wakeEvent(p), settings.version, bit(settings.Paused), settings.MaxMessages},
 	})
 	return err
 }

@@ -20,12 +20,13 @@ local held = redis.call('ZMSCORE', KEYS[5], unpack(ids))
 local recs, n = fetch(ids)
 local past_of, owner, odd, seen = history(ids), {}, {}, {}
 local due, notes, moved, fresh = {}, {}, {}, 0
--- holder(): who has the key, unless it is nowhere.
+-- holder(): who has the key, unless it is nowhere, or dead.
 local function holder(key)
   local id = owner[key] or redis.call('HGET', KEYS[1], 'k:' .. key)
   if not id then return nil end
   id = string.sub(id, 1, 26)
-  if owner[key] or place(id) then return id end
+  local where = owner[key] and 'due' or place(id)
+  if where == 'due' or where == 'leased' then return id end
 end
 for i = 1, n do
   local id, _, expiry, key = ids[i], parse(recs[i])

@@ -23,9 +23,8 @@ if not m[1] then
   status = 2
 end
 if ARGV[2] ~= '' and ARGV[2] ~= m[3] then return {-2, 0, m[3]} end
-for i = 4, 6 do
-  local to = ARGV[i - 1]
-  if to ~= '' and to ~= m[i] then m[i], status = to, math.max(status, 1) end
+for i, to in ipairs({ARGV[3], ARGV[4], ARGV[5]}) do
+  if to ~= '' and to ~= m[i + 3] then m[i + 3], status = to, math.max(status, 1) end
 end
 if status > 0 then
   m[2] = m[2] + 1

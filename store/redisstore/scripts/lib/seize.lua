@@ -22,14 +22,14 @@ local function load_owners(from, n)
   for i = 1, #keys do owner[keys[i]] = got[i] end
 end
 -- seize(): makes room for a message with the key and returns how many it removed, or
--- returns the holder. A holder that is nowhere has lost its record: its key is free.
+-- returns the holder. One that is nowhere, or dead, has lost its record: its key is free.
 local function seize(key, replace)
   local holder = owner[key]
   if not holder then return nil, 0 end
   local id, expiry = string.sub(holder, 1, 26), tonumber(string.sub(holder, 28)) or 0
   local where = state[id] and 'due' or place(id)
-  if not where then return nil, 0 end
-  if where ~= 'due' then return id end
+  if where == 'leased' then return id end
+  if where ~= 'due' then return nil, 0 end
   if expiry > 0 and expiry <= now then
     expired = expired + 1
   elseif replace then

@@ -1,0 +1,248 @@
+package redisstore
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// header is what the comment lines at the top of a script declare.
+type header struct {
+	sections map[string]string // PURPOSE, TRANSITION, RETURNS, CODES, COST, RETRY, EMITS, USES
+	keys     []string          // "name type", KEYS[1] first
+	args     []string          // "name | type | unit | range", ARGV[1] first
+	rest     bool              // the last argument stands for all that follow
+}
+
+func headerSections() []string {
+	return []string{"PURPOSE", "TRANSITION", "RETURNS", "CODES", "COST", "RETRY", "EMITS", "USES"}
+}
+
+var (
+	keyLine   = regexp.MustCompile(`^-- KEYS\[(\d+)\] ([a-z]+ (?:hash|zset|set))$`)
+	argLine   = regexp.MustCompile(`^-- ARGV\[(\d+)(\.\.\.)?\] ([^|]+ \| [^|]+ \| [^|]+ \| .+)$`)
+	otherLine = regexp.MustCompile(`^-- ([A-Z]+) (.+)$`)
+)
+
+func parseHeader(text string) (header, error) {
+	h := header{sections: map[string]string{}}
+	for line := range strings.Lines(text) {
+		line = strings.TrimSuffix(line, "\n")
+		if !strings.HasPrefix(line, "--") {
+			break
+		}
+		if err := h.add(line); err != nil {
+			return h, err
+		}
+	}
+	return h, nil
+}
+
+func (h *header) add(line string) error {
+	if m := keyLine.FindStringSubmatch(line); m != nil {
+		h.keys = append(h.keys, m[2])
+		return inOrder(line, m[1], len(h.keys))
+	}
+	if m := argLine.FindStringSubmatch(line); m != nil {
+		h.args, h.rest = append(h.args, m[3]), m[2] != ""
+		return inOrder(line, m[1], len(h.args))
+	}
+	m := otherLine.FindStringSubmatch(line)
+	if m == nil || !slices.Contains(headerSections(), m[1]) || h.sections[m[1]] != "" {
+		return fmt.Errorf("not a header line, or twice: %s", line)
+	}
+	h.sections[m[1]] = m[2]
+	return nil
+}
+
+func inOrder(line, index string, want int) error {
+	if index != strconv.Itoa(want) {
+		return fmt.Errorf("want number %d: %s", want, line)
+	}
+	return nil
+}
+
+func TestScriptHeadersAgreeWithBodies(t *testing.T) {
+	t.Parallel()
+	for name, s := range library() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, err := parseHeader(readScript(name + ".lua"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, section := range headerSections() {
+				if h.sections[section] == "" {
+					t.Errorf("no %s", section)
+				}
+			}
+			checkKeys(t, h, s.source)
+			checkArgs(t, h, s.source)
+			checkCodes(t, h, withoutComments(readScript(name+".lua"))+usedFragment(h, "lost"))
+		})
+	}
+}
+
+func usedFragment(h header, name string) string {
+	if slices.Contains(strings.Fields(h.sections["USES"]), name) {
+		return readScript("lib/" + name + ".lua")
+	}
+	return ""
+}
+
+func checkKeys(t *testing.T, h header, source string) {
+	t.Helper()
+	used := indexes(source, `KEYS\[(\d+)\]`)
+	if len(used) != len(h.keys) || used[len(used)-1] != len(h.keys) {
+		t.Errorf("uses KEYS %v, declares %q", used, h.keys)
+	}
+	count := func(pattern string) int { return len(regexp.MustCompile(pattern).FindAllString(source, -1)) }
+	if count(`\bKEYS\b`) != count(`\bKEYS\[\d+\]`) {
+		t.Error("KEYS is used in another way than KEYS[number]")
+	}
+	want := []string{"side hash", "msg hash", "leased zset", "due zset", "dead zset", "calls hash"}
+	if h.keys[0] == "side hash" && !slices.Equal(h.keys, want[:len(h.keys)]) {
+		t.Errorf("keys %q, want them in the order %q", h.keys, want)
+	}
+}
+
+func checkArgs(t *testing.T, h header, source string) {
+	t.Helper()
+	fixed := len(h.args)
+	if h.rest {
+		fixed--
+	}
+	used := indexes(source, `ARGV\[(\d+)\]`)
+	for i := 1; i <= fixed; i++ {
+		if !slices.Contains(used, i) {
+			t.Errorf("ARGV[%d] is declared, not used", i)
+		}
+	}
+	if len(used) > 0 && used[len(used)-1] > fixed {
+		t.Errorf("uses ARGV %v, declares %d", used, fixed)
+	}
+	computed := regexp.MustCompile(`ARGV\[[^\]]*[^\]\d][^\]]*\]|unpack\(ARGV|#ARGV`).MatchString(source)
+	if computed != h.rest {
+		t.Errorf("computed arguments: used %t, declared %t", computed, h.rest)
+	}
+}
+
+func indexes(source, pattern string) []int {
+	var out []int
+	for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(source, -1) {
+		n, _ := strconv.Atoi(m[1])
+		if !slices.Contains(out, n) {
+			out = append(out, n)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// checkCodes: the codes that a script names are those it declares, but for ok.
+func checkCodes(t *testing.T, h header, body string) {
+	t.Helper()
+	var used []string
+	for c := store.CodeOK + 1; c <= store.CodeCancelled; c++ {
+		if regexp.MustCompile(`\b` + strings.ToUpper(c.String()) + `\b`).MatchString(body) {
+			used = append(used, c.String())
+		}
+	}
+	var declared []string
+	for _, word := range strings.Fields(h.sections["CODES"]) {
+		if word != "-" && word != "ok" {
+			declared = append(declared, word)
+		}
+	}
+	slices.Sort(used)
+	slices.Sort(declared)
+	if !slices.Equal(used, declared) {
+		t.Errorf("uses codes %q, declares %q", used, declared)
+	}
+}
+
+func TestScriptCodesAreThoseOfTheStore(t *testing.T) {
+	t.Parallel()
+	var names, numbers []string
+	for _, m := range regexp.MustCompile(`local ([A-Z_, ]+) = ([\d, ]+)`).FindAllStringSubmatch(readScript("lib/codes.lua"), -1) {
+		names = append(names, strings.Split(m[1], ", ")...)
+		numbers = append(numbers, strings.Split(m[2], ", ")...)
+	}
+	for i, name := range names {
+		if c := store.Code(i); strings.ToUpper(c.String()) != name || numbers[i] != strconv.Itoa(i) {
+			t.Errorf("codes.lua has %s = %s, store.Code %d is %s", name, numbers[i], i, c)
+		}
+	}
+	if len(names) != int(store.CodeCancelled)+1 || len(numbers) != len(names) {
+		t.Errorf("codes.lua has %d names and %d numbers, want %d", len(names), len(numbers), store.CodeCancelled+1)
+	}
+}
+
+func TestScriptsKeepTheRules(t *testing.T) {
+	t.Parallel()
+	forbidden := regexp.MustCompile(`\b(cmsgpack|cjson|struct|bit|loadstring|math\.random|os\.|KEYS\s*\[\s*[^\d])`)
+	calls := regexp.MustCompile(`redis\.p?call\(([^,)]*)`)
+	command := regexp.MustCompile(`^'[A-Z]+'$`)
+	for name, s := range library() {
+		if m := forbidden.FindString(s.source); m != "" {
+			t.Errorf("%s uses %s", name, m)
+		}
+		for _, m := range calls.FindAllStringSubmatch(s.source, -1) {
+			if !command.MatchString(m[1]) {
+				t.Errorf("%s calls %s, which is no literal command", name, m[1])
+			}
+		}
+		if n := strings.Count(s.source, "'TIME'"); n > 1 {
+			t.Errorf("%s reads TIME %d times", name, n)
+		}
+	}
+	if !strings.Contains(readScript("lib/fetch.lua"), fmt.Sprintf("BUDGET = %d\n", store.MaxBatchBytes)) {
+		t.Error("the budget of fetch.lua is not store.MaxBatchBytes")
+	}
+}
+
+func TestScriptBodiesAreShort(t *testing.T) {
+	t.Parallel()
+	for _, dir := range []string{"scripts", "scripts/lib"} {
+		entries, err := scriptFiles.ReadDir(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			text, err := scriptFiles.ReadFile(dir + "/" + e.Name())
+			if e.IsDir() {
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(withoutComments(string(text)), "\n"); n > 80 {
+				t.Errorf("%s has %d lines, the limit is 80", e.Name(), n)
+			}
+		}
+	}
+}
+
+func TestEveryFragmentIsUsed(t *testing.T) {
+	t.Parallel()
+	used := map[string]bool{}
+	for name := range library() {
+		for _, fragment := range fragmentsOf(readScript(name + ".lua")) {
+			used[fragment+".lua"] = true
+		}
+	}
+	entries, err := scriptFiles.ReadDir("scripts/lib")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if !used[e.Name()] {
+			t.Errorf("lib/%s is used by no script", e.Name())
+		}
+	}
+}

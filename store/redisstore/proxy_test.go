@@ -1,0 +1,175 @@
+package redisstore
+
+import (
+	"bytes"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/redistest"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// proxy stands before a server and, when it is armed, lets one script run and throws its
+// reply away, with the connection.
+type proxy struct {
+	server   *redistest.Server
+	listener net.Listener
+	armed    atomic.Int64 // replies still to be lost
+	lost     atomic.Int64
+	running  sync.WaitGroup
+	mu       sync.Mutex
+	open     []net.Conn
+}
+
+func startProxy(t *testing.T, server *redistest.Server) *proxy {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{server: server, listener: l}
+	p.running.Go(p.accept)
+	t.Cleanup(p.stop)
+	return p
+}
+
+func (p *proxy) stop() {
+	_ = p.listener.Close()
+	p.mu.Lock()
+	for _, c := range p.open {
+		_ = c.Close()
+	}
+	p.mu.Unlock()
+	p.running.Wait()
+}
+
+func (p *proxy) accept() {
+	for {
+		client, err := p.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial(p.server.Options().Network, p.server.Addr())
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		p.mu.Lock()
+		p.open = append(p.open, client, server)
+		p.mu.Unlock()
+		var losing atomic.Bool
+		p.running.Go(func() { p.pass(client, server, &losing, false) })
+		p.running.Go(func() { p.pass(server, client, &losing, true) })
+	}
+}
+
+func (p *proxy) pass(from, to net.Conn, losing *atomic.Bool, replies bool) {
+	defer func() { _, _ = from.Close(), to.Close() }()
+	buffer := make([]byte, 1<<20)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		if replies && losing.Load() {
+			p.lost.Add(1)
+			return
+		}
+		if !replies && bytes.Contains(bytes.ToLower(buffer[:n]), []byte("evalsha")) && p.armed.Load() > 0 {
+			p.armed.Add(-1)
+			losing.Store(true)
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+// proxied is a rig whose calls go through a proxy. Every script has run once, so that
+// none needs to be sent with its source.
+func proxied(t *testing.T) (*rig, *proxy) {
+	t.Helper()
+	server := redistest.Shared(t)
+	p := startProxy(t, server)
+	for _, s := range library() {
+		if err := server.Client(t).ScriptLoad(t.Context(), s.source).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rdb := redis.NewClient(&redis.Options{
+		Addr: p.listener.Addr().String(), DisableIdentity: true, ContextTimeoutEnabled: true, ReadTimeout: 10 * time.Second,
+	})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return newRig(t, rdb), p
+}
+
+func TestPromise4LostReplyOfAPush(t *testing.T) {
+	t.Parallel()
+	r, p := proxied(t)
+	r.push(r.messages(1, 10)...)
+	p.armed.Store(2)
+	r.push(r.messages(5, 10)...)
+	r.want("lost", p.lost.Load(), 2)
+	r.want("sent", r.stats().Counters.Sent, 6)
+	r.wantClean()
+}
+
+func TestPromise4LostReplyOfAClaim(t *testing.T) {
+	t.Parallel()
+	r, p := proxied(t)
+	r.push(r.messages(5, 10)...)
+	p.armed.Store(1)
+	ds := r.claim(5)
+	r.want("lost", p.lost.Load(), 1)
+	r.want("deliveries", len(ds), 5)
+	r.want("attempt", ds[0].Receipt.Attempt, 1)
+	r.want("delivered", r.stats().Counters.Delivered, 5)
+	r.wantClean()
+}
+
+func TestPromise4LostReplyOfASettle(t *testing.T) {
+	t.Parallel()
+	for v, want := range map[store.Verdict]store.Code{
+		store.Ack: store.CodeGone, store.Nack: store.CodeOK, store.Release: store.CodeOK,
+		store.Reject: store.CodeOK, store.Extend: store.CodeOK,
+	} {
+		t.Run(string(v), func(t *testing.T) {
+			t.Parallel()
+			r, p := proxied(t)
+			r.push(r.messages(1, 10)...)
+			ds := r.claim(1)
+			p.armed.Store(1)
+			r.want("code", r.settle(v, ds...), []store.Code{want})
+			r.want("lost", p.lost.Load(), 1)
+			c := r.stats().Counters
+			settled := c.Acked + c.Nacked + c.Released + c.Rejected
+			if v == store.Extend {
+				settled++
+			}
+			r.want("settled", settled, 1)
+			r.wantClean()
+		})
+	}
+}
+
+func TestPromise4LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
+	t.Parallel()
+	r, p := proxied(t)
+	r.push(r.messages(1, 10)...)
+	r.settle(store.Ack, r.claim(1)...)
+	p.armed.Store(1)
+	request := r.claimRequest(1)
+	_, err := r.Claim(r.ctx(), r.p, request)
+	r.must(err)
+	r.push(r.messages(1, 10)...)
+	// The try whose reply was lost arrives once more, late, from a process that knows nothing.
+	late := New(r.rdb, Config{Prefix: r.config.Prefix, Logger: quiet()})
+	result, err := late.Claim(r.ctx(), r.p, request)
+	r.must(err)
+	r.want("deliveries", len(result.Deliveries), 0)
+}

@@ -1,0 +1,148 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/redistest"
+	"github.com/dueq-dev/dueq/internal/route"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// rig is a store on a server, and a partition of it to play with.
+type rig struct {
+	*Store
+	t      testing.TB
+	rdb    redis.UniversalClient
+	p      store.Partition
+	number uint64
+}
+
+func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+
+func newRig(t testing.TB, rdb redis.UniversalClient) *rig {
+	t.Helper()
+	return newRigWith(t, rdb, Config{Prefix: redistest.Prefix(), Logger: quiet()})
+}
+
+func newRigWith(t testing.TB, rdb redis.UniversalClient, c Config) *rig {
+	t.Helper()
+	s := New(rdb, c)
+	t.Cleanup(func() { _ = s.Close() })
+	return &rig{Store: s, t: t, rdb: rdb, p: store.Partition{Queue: "q"}}
+}
+
+func sharedRig(t testing.TB) *rig {
+	t.Helper()
+	return newRig(t, redistest.Shared(t).Client(t))
+}
+
+func (r *rig) ctx() context.Context { return r.t.Context() }
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *rig) want(what string, got, want any) {
+	r.t.Helper()
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		r.t.Fatalf("%s: %v, want %v", what, got, want)
+	}
+}
+
+func (r *rig) key(kind string) string {
+	return map[string]string{
+		"side": r.partitionKeys(r.p, 6)[0], "msg": r.partitionKeys(r.p, 6)[1], "leased": r.partitionKeys(r.p, 6)[2],
+		"due": r.partitionKeys(r.p, 6)[3], "dead": r.partitionKeys(r.p, 6)[4], "calls": r.partitionKeys(r.p, 6)[5],
+	}[kind]
+}
+
+// messages makes n of them, due at once.
+func (r *rig) messages(n, size int) []store.Message {
+	out := make([]store.Message, n)
+	for i := range out {
+		out[i] = store.Message{ID: route.NewID(r.p.Index), Body: make([]byte, size), MaxAttempts: 20}
+	}
+	return out
+}
+
+func (r *rig) request(ms []store.Message) store.PushRequest {
+	r.number++
+	return store.PushRequest{Producer: "p", Number: r.number, Messages: ms}
+}
+
+func (r *rig) push(ms ...store.Message) {
+	r.t.Helper()
+	results, err := r.Push(r.ctx(), r.p, r.request(ms))
+	r.must(err)
+	for i := range results {
+		r.want("push", results[i].Code, store.CodeOK)
+	}
+}
+
+func (r *rig) claimRequest(most int) store.ClaimRequest {
+	r.number++
+	return store.ClaimRequest{Consumer: "c", Number: r.number, Max: most, Lease: 60_000}
+}
+
+func (r *rig) claim(most int) []store.Delivery {
+	r.t.Helper()
+	result, err := r.Claim(r.ctx(), r.p, r.claimRequest(most))
+	r.must(err)
+	return result.Deliveries
+}
+
+func settlements(ds []store.Delivery) []store.Settlement {
+	items := make([]store.Settlement, len(ds))
+	for i := range ds {
+		items[i].Receipt = ds[i].Receipt
+	}
+	return items
+}
+
+func (r *rig) settle(v store.Verdict, ds ...store.Delivery) []store.Code {
+	r.t.Helper()
+	items := settlements(ds)
+	for i := range items {
+		if v == store.Extend {
+			items[i].Delay = 60_000
+		}
+	}
+	codes, err := r.Settle(r.ctx(), r.p, store.SettleRequest{Verdict: v, Items: items})
+	r.must(err)
+	return codes
+}
+
+func (r *rig) stats() store.Stats {
+	r.t.Helper()
+	all, err := r.Stats(r.ctx(), r.p.Queue)
+	r.must(err)
+	return all[0]
+}
+
+// problems runs a whole audit.
+func (r *rig) problems() []store.Problem {
+	r.t.Helper()
+	var out []store.Problem
+	for cursor := ""; ; {
+		step, err := r.Check(r.ctx(), r.p, store.CheckRequest{Cursor: cursor, Limit: 100})
+		r.must(err)
+		out = append(out, step.Problems...)
+		if cursor = step.Next; cursor == "" {
+			return out
+		}
+	}
+}
+
+func (r *rig) wantClean() {
+	r.t.Helper()
+	r.want("problems", r.problems(), []store.Problem(nil))
+}
