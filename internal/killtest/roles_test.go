@@ -1,0 +1,139 @@
+package killtest
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+)
+
+const (
+	queueName   = "flights"
+	concurrency = 16
+	prefetch    = 16
+	lease       = 2 * time.Second
+	batch       = 100
+	lead        = 2 * time.Second // how long before it is due a flight is sent
+)
+
+// job is what a child process is told, through its environment.
+type job struct {
+	Role     string // "producer" or "consumer"
+	Store    string
+	Flights  string // file: JSON array of the flights with their mapped due times
+	Progress string // producer: file with the number of flights that are surely stored
+	Log      string // consumer: file that gets a line for every delivery
+}
+
+// runRole is the main function of a child process.
+func runRole(ctx context.Context, j job) error {
+	client, err := dueq.Open(ctx, j.Store)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	if j.Role == "producer" {
+		return produce(ctx, client.Queue(queueName), j)
+	}
+	return consume(ctx, client.Queue(queueName), j)
+}
+
+// produce goes on where the process before it was killed. The batch that was under
+// way then may be stored already; its keys tell.
+func produce(ctx context.Context, q *dueq.Queue, j job) error {
+	var flights []flight
+	data, err := os.ReadFile(j.Flights)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(data, &flights); err != nil {
+		return err
+	}
+	for at := progress(j.Progress); at < len(flights); {
+		end := min(at+batch, len(flights))
+		if err := until(ctx, flights[at].Due.Add(-lead)); err != nil {
+			return err
+		}
+		if err := sendAll(ctx, q, flights[at:end]); err != nil {
+			return err
+		}
+		at = end
+		if err := os.WriteFile(j.Progress, []byte(strconv.Itoa(at)), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sendAll(ctx context.Context, q *dueq.Queue, flights []flight) error {
+	messages := make([]dueq.Message, len(flights))
+	for i, f := range flights {
+		messages[i] = dueq.Message{Key: f.Key, Due: f.Due, Body: []byte(f.Key)}
+	}
+	results, err := q.SendBatch(ctx, messages)
+	if err != nil {
+		return err
+	}
+	for _, r := range results {
+		if r.Err != nil && !errors.Is(r.Err, dueq.ErrDuplicate) {
+			return r.Err
+		}
+	}
+	return nil
+}
+
+// progress is 0 as long as there is no file; a file cut by a kill counts as 0 too,
+// and the keys of what is sent again tell that it is stored.
+func progress(file string) int {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(bytes.TrimSpace(data)))
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// consume logs each delivery with one write, so that a killed process leaves whole
+// lines only. Every 50th first delivery fails.
+func consume(ctx context.Context, q *dueq.Queue, j job) error {
+	log, err := os.OpenFile(j.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	handler := func(ctx context.Context, d *dueq.Delivery) error {
+		now := time.Now()
+		line := fmt.Sprintf("%s %d %d %d\n", d.Key, d.Attempt, d.Due.UnixMilli(), now.UnixMicro())
+		if _, err := log.WriteString(line); err != nil {
+			return err
+		}
+		if d.Attempt == 1 && now.UnixMicro()%50 == 0 {
+			return errors.New("gate closed")
+		}
+		return until(ctx, now.Add(2*time.Millisecond))
+	}
+	return q.Consume(ctx, handler, dueq.ConsumeConfig{
+		Concurrency: concurrency, Prefetch: prefetch, Lease: lease,
+		Backoff: func(int) time.Duration { return 50 * time.Millisecond },
+	})
+}
+
+func until(ctx context.Context, at time.Time) error {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
