@@ -249,8 +249,8 @@ func TestAtMostOnce(t *testing.T) {
 		r.sleep(time.Minute)
 		_, err := consumer.end()
 		r.must(err)
-		if s := r.stats(); len(seen.seen) != 20 || seen.total() != 20 || s.Counters.Acked != 20 {
-			r.Errorf("%d messages handled %d times, want 20 once: %+v", len(seen.seen), seen.total(), s.Counters)
+		if s := r.stats(); seen.distinct() != 20 || seen.total() != 20 || s.Counters.Acked != 20 {
+			r.Errorf("%d messages handled %d times, want 20 once: %+v", seen.distinct(), seen.total(), s.Counters)
 		}
 	})
 }
@@ -427,8 +427,8 @@ func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
 		r.sleep(time.Minute)
 		_, err = consumer.end()
 		r.must(err)
-		if len(seen.seen) != 200 || seen.total() != 200 {
-			r.Errorf("%d messages handled %d times, want 200 once", len(seen.seen), seen.total())
+		if seen.distinct() != 200 || seen.total() != 200 {
+			r.Errorf("%d messages handled %d times, want 200 once", seen.distinct(), seen.total())
 		}
 	})
 }

@@ -13,11 +13,17 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(tests{m}) }
+
+// tests stops the shared Redis server behind the tests, before leaks are looked for.
+type tests struct{ m *testing.M }
+
+func (t tests) Run() int { return redistest.Main(t.m) }
 
 // rig is a store in memory inside a bubble of synthetic time, with a client that
 // reaches it over a network that can fail, and one that is spared.
@@ -260,6 +266,12 @@ func (c *tally) of(id string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.seen[id]
+}
+
+func (c *tally) distinct() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.seen)
 }
 
 func (c *tally) total() int {

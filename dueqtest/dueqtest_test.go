@@ -1,0 +1,154 @@
+package dueqtest_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/dueqtest"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestMessageIsDeliveredWhenTheClockSaysSo(t *testing.T) {
+	t.Parallel()
+	q := dueqtest.New(t)
+	id := q.Send("orders", dueq.Message{Key: "order-42", Body: []byte("42"), Delay: 30 * time.Minute})
+	q.AssertScheduled("orders", id, 30*time.Minute)
+	q.AssertScheduled("orders", dueq.Key("order-42"), 30*time.Minute)
+
+	q.Advance(30*time.Minute - time.Millisecond)
+	q.AssertNothingDue("orders")
+	q.AssertDelivered("orders")
+	q.Advance(time.Millisecond)
+	q.AssertDelivered("orders", "42")
+	q.AssertNothingDue("orders")
+	if _, err := q.Queue("orders").Get(t.Context(), id); !errors.Is(err, dueq.ErrNotFound) {
+		t.Fatalf("after delivery: %v, want ErrNotFound", err)
+	}
+}
+
+func TestDeliverSettlesLikeConsume(t *testing.T) {
+	t.Parallel()
+	fault := errors.New("no luck")
+	tests := []struct {
+		name  string
+		err   error
+		state dueq.State
+		delay time.Duration
+	}{
+		{"nil acks", nil, "", 0},
+		{"an error is retried after a second", fault, dueq.Scheduled, time.Second},
+		{"retry after", dueq.RetryAfter(time.Minute, fault), dueq.Scheduled, time.Minute},
+		{"reject", dueq.Reject(fault), dueq.Dead, 0},
+		{"drop", dueq.Drop(fault), "", 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			q := dueqtest.New(t)
+			id := q.Send("work", dueq.Message{})
+			n := q.Deliver("work", func(context.Context, *dueq.Delivery) error { return test.err })
+			if n != 1 {
+				t.Fatalf("delivered %d, want 1", n)
+			}
+			r, err := q.Queue("work").Get(t.Context(), id)
+			if test.state == "" {
+				if !errors.Is(err, dueq.ErrNotFound) {
+					t.Fatalf("get: %v, want ErrNotFound", err)
+				}
+				return
+			}
+			if err != nil || r.State != test.state {
+				t.Fatalf("state %q, error %v, want %q", r.State, err, test.state)
+			}
+			if test.state == dueq.Scheduled {
+				q.AssertScheduled("work", id, test.delay)
+			}
+		})
+	}
+}
+
+func TestAssertionsFail(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		assert func(q *dueqtest.Client, id string)
+		want   string
+	}{
+		{"wrong body", func(q *dueqtest.Client, _ string) { q.AssertDelivered("work", "other") }, `delivered ["body"], want ["other"]`},
+		{"too few", func(q *dueqtest.Client, _ string) { q.AssertDelivered("work", "body", "more") }, `want ["body" "more"]`},
+		{"something is due", func(q *dueqtest.Client, _ string) { q.AssertNothingDue("work") }, `a message that is due`},
+		{"not scheduled", func(q *dueqtest.Client, id string) { q.AssertScheduled("work", id, 0) }, "is ready, want scheduled"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			watched := &recorder{TB: t}
+			q := dueqtest.New(watched)
+			id := q.Send("work", dueq.Message{Body: []byte("body")})
+			test.assert(q, id)
+			if got := strings.Join(watched.errors, "\n"); !strings.Contains(got, test.want) {
+				t.Fatalf("errors %q, want one with %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestRunningConsumerSeesTheClockMove(t *testing.T) {
+	t.Parallel()
+	q := dueqtest.New(t)
+	q.Send("work", dueq.Message{Delay: time.Hour})
+	ctx, stop := context.WithCancel(t.Context())
+	started := make(chan struct{})
+	go q.Advance(time.Hour)
+	err := q.Queue("work").Consume(ctx, func(context.Context, *dueq.Delivery) error {
+		close(started)
+		stop()
+		return nil
+	}, dueq.ConsumeConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-started
+}
+
+// With testing/synctest no help is needed at all: NewMemory follows the bubble's clock.
+func TestConsumerInABubble(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client := dueq.NewMemory()
+		defer client.Close()
+		orders, start := client.Queue("orders"), time.Now()
+		if _, err := orders.Send(t.Context(), dueq.Message{Delay: 30 * time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+		var after time.Duration
+		ctx, stop := context.WithCancel(t.Context())
+		err := orders.Consume(ctx, func(context.Context, *dueq.Delivery) error {
+			after = time.Since(start)
+			stop()
+			return nil
+		}, dueq.ConsumeConfig{})
+		if err != nil || after != 30*time.Minute {
+			t.Fatalf("delivered after %s, error %v", after, err)
+		}
+	})
+}
+
+// recorder keeps errors to itself.
+type recorder struct {
+	testing.TB
+	errors []string
+}
+
+func (r *recorder) Errorf(format string, args ...any) {
+	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,189 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestCapacityFollowsTheMeanTime(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		prefetch int
+		busy     []time.Duration
+		want     int // deliveries that may be held by 10 workers
+	}{
+		{"nothing measured", 500, nil, 10},
+		{"slower than what is soon", 500, []time.Duration{2 * time.Second}, 10},
+		{"a second each", 500, []time.Duration{time.Second}, 11},
+		{"ten milliseconds each", 500, []time.Duration{10 * time.Millisecond}, 110},
+		{"capped", 500, []time.Duration{time.Microsecond}, 510},
+		{"immeasurably fast", 500, []time.Duration{0}, 510},
+		{"none wanted", 0, []time.Duration{time.Microsecond}, 10},
+		{"became slow", 500, mixed(time.Millisecond, 1, time.Second, 50), 11},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCapacity(Config{Concurrency: 10, Prefetch: test.prefetch, Partitions: 1})
+			for _, d := range test.busy {
+				if c.take(t.Context(), 1) != 1 {
+					t.Fatal("no place")
+				}
+				c.worked(d)
+			}
+			if got := c.take(t.Context(), 10_000); got != test.want {
+				t.Errorf("%d places, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// mixed returns a, n times, then b, m times.
+func mixed(a time.Duration, n int, b time.Duration, m int) []time.Duration {
+	var all []time.Duration
+	for range n {
+		all = append(all, a)
+	}
+	for range m {
+		all = append(all, b)
+	}
+	return all
+}
+
+func TestCapacityServesFetchersInTurn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		c := newCapacity(Config{Concurrency: 4, Partitions: 2})
+		if a, b := c.take(t.Context(), store.MaxBatch), c.take(t.Context(), store.MaxBatch); a != 2 || b != 2 {
+			t.Fatalf("%d and %d places, want half each", a, b)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		order := make(chan string, 3)
+		for _, name := range []string{"first", "second"} {
+			go func() {
+				c.take(t.Context(), store.MaxBatch)
+				order <- name
+			}()
+			synctest.Wait()
+		}
+		go func() { order <- fmt.Sprint("left with ", c.take(ctx, store.MaxBatch)) }()
+		synctest.Wait()
+		c.give(1)
+		if got := <-order; got != "first" {
+			t.Errorf("%s got the place", got)
+		}
+		cancel()
+		if got := <-order; got != "left with 0" {
+			t.Errorf("%s", got)
+		}
+		c.give(1)
+		if got := <-order; got != "second" {
+			t.Errorf("%s got the place", got)
+		}
+		c.give(2)
+		if c.used != 2 {
+			t.Errorf("%d places in use, want 2", c.used)
+		}
+	})
+}
+
+func TestCapacityGrantedToAFetcherThatLeavesIsNotLost(t *testing.T) {
+	t.Parallel()
+	c := newCapacity(Config{Concurrency: 4, Partitions: 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 { // both ways out of take are taken
+		if n := c.take(ctx, 3); n > 0 {
+			c.give(n)
+		}
+	}
+	if n := c.take(t.Context(), store.MaxBatch); n != 4 {
+		t.Errorf("%d places left of 4", n)
+	}
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "short", strings.Repeat("a", 1024), strings.Repeat("a", 1025), strings.Repeat("é", 600), strings.Repeat("€", 500), "a" + strings.Repeat("🦆", 300), "bad \xff byte", strings.Repeat("\xff", 1024)} {
+		got := Cut(text)
+		if len(got) > store.MaxFailure || !utf8.ValidString(got) {
+			t.Errorf("%d bytes became %d, valid %t", len(text), len(got), utf8.ValidString(got))
+		}
+		if utf8.ValidString(text) && (!strings.HasPrefix(text, got) || len(text)-len(got) > max(0, len(text)-store.MaxFailure)+3) {
+			t.Errorf("%.20q... was cut to %d bytes", text, len(got))
+		}
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	fault := errors.New("no luck")
+	tests := []struct {
+		name     string
+		err      error
+		stopping bool
+		want     Verdict
+	}{
+		{"nil", nil, false, Verdict{Verdict: store.Ack}},
+		{"nil while stopping", nil, true, Verdict{Verdict: store.Ack}},
+		{"error", fault, false, Verdict{Verdict: store.Nack, Delay: 1500, Failure: "no luck"}},
+		{"error while stopping", fault, true, Verdict{Verdict: store.Release}},
+		{"retry", &RetryError{Delay: 7, Err: fault}, false, Verdict{Verdict: store.Nack, Delay: 7, Failure: "no luck"}},
+		{"retry beyond all limits", &RetryError{Delay: 1 << 62}, false, Verdict{Verdict: store.Nack, Delay: store.MaxDelay, Failure: "retry"}},
+		{"retry while stopping", &RetryError{Err: fault}, true, Verdict{Verdict: store.Release}},
+		{"reject while stopping", &RejectError{Err: fault}, true, Verdict{Verdict: store.Reject, Failure: "no luck"}},
+		{"reject for no reason", &RejectError{}, false, Verdict{Verdict: store.Reject, Failure: "rejected"}},
+		{"drop", &DropError{Err: fault}, false, Verdict{Verdict: store.Ack}},
+		{"the outermost wins not, a rejection does", &RetryError{Err: &RejectError{Err: fault}}, false, Verdict{Verdict: store.Reject, Failure: "no luck"}},
+		{"an error that panics", panicky{}, false, Verdict{Verdict: store.Nack, Delay: 1500, Failure: "%!v(PANIC=Error method: oh no)"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got := Judge(test.err, test.stopping, func() time.Duration { return 1500 * time.Millisecond })
+			if got != test.want {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
+type panicky struct{}
+
+func (panicky) Error() string { panic("oh no") }
+
+func TestBackoffOfTheUserIsNotTrusted(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name    string
+		backoff func(int) time.Duration
+		want    time.Duration
+	}{
+		{"negative", func(int) time.Duration { return -1 }, 0},
+		{"beyond all limits", func(int) time.Duration { return 1 << 62 }, store.MaxDelay * time.Millisecond},
+		{"panics", func(int) time.Duration { panic("oh no") }, time.Minute},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			w := &work{config: Config{Backoff: test.backoff, Log: slog.New(slog.DiscardHandler)}}
+			if got := w.backoff(1); got != test.want {
+				t.Errorf("%s, want %s", got, test.want)
+			}
+		})
+	}
+}

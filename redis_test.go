@@ -1,0 +1,229 @@
+package dueq_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/redistest"
+)
+
+// onRedis returns a queue on the shared server.
+func onRedis(t *testing.T) *dueq.Queue {
+	t.Helper()
+	rdb := redistest.Shared(t).Client(t)
+	client := dueq.NewRedis(rdb, dueq.Config{Prefix: redistest.Prefix(), Logger: slog.New(slog.DiscardHandler)})
+	t.Cleanup(func() {
+		if err := client.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return client.Queue("work")
+}
+
+// afterAll calls stop when as many handlers have been here.
+func afterAll(n int, stop func(), h dueq.Handler) dueq.Handler {
+	var handled atomic.Int64
+	return func(ctx context.Context, d *dueq.Delivery) error {
+		err := h(ctx, d)
+		if handled.Add(1) == int64(n) {
+			stop()
+		}
+		return err
+	}
+}
+
+func TestRedisNeverEarlyAndNotLate(t *testing.T) {
+	t.Parallel()
+	q := onRedis(t)
+	const messages = 300
+	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	defer stop()
+	var sending sync.WaitGroup
+	sending.Go(func() {
+		for i := range messages {
+			delay := time.Duration(50+i%7*13)*time.Millisecond + time.Duration(i)*time.Microsecond
+			if _, err := q.Send(ctx, dueq.Message{Delay: delay, Body: []byte(time.Now().Add(delay).Format(time.RFC3339Nano))}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	var mu sync.Mutex
+	var late []time.Duration
+	err := q.Consume(ctx, afterAll(messages, stop, func(_ context.Context, d *dueq.Delivery) error {
+		due, err := time.Parse(time.RFC3339Nano, string(d.Body)) // not before the send: so not before this
+		mu.Lock()
+		defer mu.Unlock()
+		late = append(late, time.Since(due))
+		return err
+	}), dueq.ConsumeConfig{})
+	sending.Wait()
+	if err != nil || len(late) != messages {
+		t.Fatalf("handled %d of %d, error %v", len(late), messages, err)
+	}
+	slices.Sort(late)
+	if late[0] < 0 {
+		t.Errorf("delivered %s early", -late[0])
+	}
+	t.Logf("lateness p50 %s, p99 %s, max %s", late[messages/2], late[messages*99/100], late[messages-1])
+}
+
+func TestRedisIdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes 10 s")
+	}
+	t.Parallel()
+	server := redistest.Start(t)
+	watch := server.Client(t)
+	client := dueq.NewRedis(server.Client(t), dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	q := client.Queue("work")
+	if _, err := q.Send(t.Context(), dueq.Message{Delay: time.Hour}); err != nil {
+		t.Fatal(err)
+	}
+	const span = 10 * time.Second
+	ctx, stop := context.WithTimeout(t.Context(), time.Second+span+time.Second)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		done <- q.Consume(ctx, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
+	}()
+	settled, over := time.After(time.Second), time.After(time.Second+span)
+	<-settled
+	before := commandsFromClients(t, watch)
+	<-over
+	commands := commandsFromClients(t, watch) - before
+	if limit := int(span / time.Second); commands > limit {
+		t.Errorf("%d commands in %s, want at most %d", commands, span, limit)
+	}
+	if err := errors.Join(<-done, client.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// commandsFromClients counts the commands that a server was sent. Those that scripts
+// call are in the statistics too, and are none of these.
+func commandsFromClients(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	stats, err := rdb.Info(t.Context(), "commandstats").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent := []string{"evalsha", "eval", "ping", "subscribe", "unsubscribe", "hello", "client|setinfo", "client|setname", "client|maint_notifications", "script|load"}
+	n := 0
+	for line := range strings.Lines(stats) {
+		name, rest, ok := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":calls=")
+		if !ok || !slices.Contains(sent, name) {
+			continue
+		}
+		calls, err := strconv.Atoi(rest[:strings.IndexByte(rest, ',')])
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += calls
+	}
+	return n
+}
+
+func TestRedisServerIsKilledAndComesBack(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	rdb := server.Client(t)
+	client := dueq.NewRedis(rdb, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	q := client.Queue("work")
+	const messages = 200
+	for range messages {
+		if _, err := q.Send(t.Context(), dueq.Message{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
+	defer stop()
+	var seen tally
+	halfway := make(chan struct{})
+	var once sync.Once
+	done := make(chan error, 1)
+	go func() {
+		done <- q.Consume(ctx, func(_ context.Context, d *dueq.Delivery) error {
+			seen.add(d.ID)
+			if seen.distinct() == messages/2 {
+				once.Do(func() { close(halfway) })
+			}
+			if seen.distinct() == messages {
+				stop()
+			}
+			return nil
+		}, dueq.ConsumeConfig{Concurrency: 4, Lease: 2 * time.Second})
+	}()
+	<-halfway
+	server.Kill()
+	server.Restart(t)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if seen.distinct() != messages {
+		t.Errorf("handled %d of %d", seen.distinct(), messages)
+	}
+	report, err := q.Check(t.Context())
+	if err != nil || len(report.Problems) > 0 {
+		t.Errorf("audit: %v, %v", report.Problems, err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRedisCancelReachesARunningHandler(t *testing.T) {
+	t.Parallel()
+	q := onRedis(t)
+	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
+	defer stop()
+	id, err := q.Send(ctx, dueq.Message{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cause error
+	err = q.Consume(ctx, func(ctx context.Context, d *dueq.Delivery) error {
+		defer stop()
+		if done, err := q.Cancel(ctx, d.ID); done || err != nil {
+			t.Errorf("cancel: %t, %v, want it passed on", done, err)
+		}
+		<-ctx.Done()
+		cause = context.Cause(ctx)
+		return ctx.Err()
+	}, dueq.ConsumeConfig{})
+	if err != nil || !errors.Is(cause, dueq.ErrCancelled) {
+		t.Errorf("cause %v, error %v, want ErrCancelled", cause, err)
+	}
+	if _, err := q.Get(t.Context(), id); !errors.Is(err, dueq.ErrNotFound) {
+		t.Errorf("%v, want it gone", err)
+	}
+}
+
+func TestOpenRedis(t *testing.T) {
+	t.Parallel()
+	url := "unix://" + redistest.Shared(t).Addr() + "?prefix=" + redistest.Prefix()
+	client, err := dueq.Open(t.Context(), url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := client.Queue("work")
+	if _, err := q.Send(t.Context(), dueq.Message{Key: "k"}); err != nil {
+		t.Error(err)
+	}
+	if due, err := q.Receive(t.Context(), dueq.ReceiveConfig{Wait: time.Second}); err != nil || len(due) != 1 {
+		t.Errorf("%d deliveries, %v", len(due), err)
+	}
+	if err := client.Close(); err != nil {
+		t.Error(err)
+	}
+}
