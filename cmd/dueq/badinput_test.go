@@ -154,6 +154,15 @@ func TestBadStore(t *testing.T) {
 	}
 }
 
+func TestStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	without(t).fails(exitUnavailable, []string{"redis://127.0.0.1:1", "3s", "store unavailable"}, "stats", "--store", "redis://u:hunter2@127.0.0.1:1")
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("gave up after %v, want 5 s at most", took)
+	}
+}
+
 // TestPasswordIsHiddenInAnyText is for errors that the library did not clean.
 func TestPasswordIsHiddenInAnyText(t *testing.T) {
 	t.Parallel()

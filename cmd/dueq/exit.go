@@ -78,7 +78,10 @@ func (e *usageError) Is(target error) bool { return target == errUsage }
 func oneLine(err error, storeURL string) string {
 	const most = 2000
 	text := err.Error()
-	if errors.Is(err, context.Canceled) {
+	switch {
+	case text == context.Canceled.Error():
+		text = "interrupted"
+	case errors.Is(err, context.Canceled):
 		text = "interrupted: " + text
 	}
 	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") // errors.Join puts one on each line

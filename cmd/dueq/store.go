@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -30,7 +31,11 @@ func (a *app) open(ctx context.Context) (*dueq.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	return dueq.Open(ctx, url, dueq.Config{Logger: a.logger()})
+	client, err := dueq.Open(ctx, url, dueq.Config{Logger: a.logger()})
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("open %s: no answer within %s: %w", storeName(url), openTimeout, dueq.ErrUnavailable)
+	}
+	return client, err
 }
 
 // logger passes on what the library reports: errors, and warnings (of a Redis that may

@@ -23,7 +23,7 @@ func Intro(store string, length time.Duration) string {
 
 // Board returns a screen for a terminal: a departures board that is drawn in place.
 func Board(w io.Writer, colour bool) func(View) {
-	const rows = 12
+	const rows, head = 12, 4
 	live := term.Live{W: w}
 	width := term.Width(w, 100)
 	var lines []string
@@ -37,11 +37,12 @@ func Board(w io.Writer, colour bool) func(View) {
 		}
 		lines = lines[max(0, len(lines)-rows):]
 		screen := append([]string{
-			term.Cut(fmt.Sprintf("  %s  %s  %s", v.Clock.Format("Mon 2 Jan 15:04"), term.Bar(v.Share, 20), v.summary()), width-1),
+			term.Cut(fmt.Sprintf("  %s  %s", v.Clock.Format("Mon _2 Jan 15:04"), term.Bar(v.Share, 40)), width-1),
+			term.Cut("  "+v.summary(), width-1),
 			"",
-			term.Cut("  TIME   FLIGHT                GATE  STATUS", width-1),
+			term.Cut("  TIME   FLIGHT             GATE  STATUS", width-1),
 		}, lines...)
-		for len(screen) < rows+3 {
+		for len(screen) < rows+head {
 			screen = append(screen, "")
 		}
 		_ = live.Draw(append(screen, "")) // it is for looking at, nothing depends on it
@@ -78,7 +79,7 @@ func (e Event) line() string {
 	if gate == "" {
 		gate = "-"
 	}
-	return fmt.Sprintf("  %s  %s → %s %5d miles  %-4s  %s", e.Departs.Format("15:04"), e.Origin, e.Destination, e.Miles, gate, e.status())
+	return fmt.Sprintf("  %s  %s → %s %5d mi  %-4s  %s", e.Departs.Format("15:04"), e.Origin, e.Destination, e.Miles, gate, e.status())
 }
 
 func (e Event) status() string {

@@ -93,7 +93,7 @@ func (s *show) play(ctx context.Context) error {
 	}
 	stop()
 	running.Wait()
-	s.Screen(s.tally.view(s.clock(time.Since(start)), 1))
+	s.Screen(s.view(start))
 	return err
 }
 
@@ -164,12 +164,17 @@ func (s *show) watch(ctx context.Context, start time.Time) {
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		elapsed := time.Since(start)
-		s.Screen(s.tally.view(s.clock(elapsed), float64(elapsed)/float64(lead+s.Length)))
+		s.Screen(s.view(start))
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+// view returns what to show of a show that began at start.
+func (s *show) view(start time.Time) View {
+	elapsed := time.Since(start)
+	return s.tally.view(s.clock(elapsed), float64(elapsed)/float64(lead+s.Length))
 }
