@@ -10,6 +10,9 @@ import (
 // keeps messages that failed together from coming back together; see
 // https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
 func Backoff(base, most time.Duration) func(failures int) time.Duration {
+	if base <= 0 || most <= 0 {
+		return func(int) time.Duration { return 0 }
+	}
 	return func(failures int) time.Duration {
 		limit := base
 		for range failures - 1 {
@@ -19,9 +22,6 @@ func Backoff(base, most time.Duration) func(failures int) time.Duration {
 			}
 			limit *= 2
 		}
-		if limit = min(limit, most); limit <= 0 {
-			return 0
-		}
-		return rand.N(limit) + 1 //nolint:gosec // jitter needs no secrecy
+		return rand.N(min(limit, most)) + 1 //nolint:gosec // jitter needs no secrecy
 	}
 }

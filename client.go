@@ -62,7 +62,7 @@ func uniqueName() string { return strings.ToLower(rand.Text())[:16] }
 
 // Queue returns the queue with the given name: 1 to 128 of A-Z a-z 0-9 . _ -, a
 // letter or digit first. Nothing is sent to the store: a queue comes into being with
-// its first message. With a bad name every method of the queue returns [ErrInvalid].
+// its first message or consumer. With a bad name every method of the queue returns [ErrInvalid].
 func (c *Client) Queue(name string) *Queue {
 	if err := store.ValidateQueue(name); err != nil {
 		return &Queue{client: c, name: name, invalid: err}
