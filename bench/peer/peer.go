@@ -1,0 +1,105 @@
+// Package peer is what the harness asks of a delayed queue: little enough that every
+// queue can do it, and nothing that favours one.
+package peer
+
+import (
+	"context"
+	"time"
+)
+
+// Queue is one delayed queue under test. Its methods are called from many goroutines.
+type Queue interface {
+	// Send stores one message and returns when the queue has it.
+	Send(ctx context.Context, m Message) error
+	// Consume hands due messages to h until ctx ends, then stops in good order. It calls
+	// c.Listening once it would notice a message that becomes due.
+	Consume(ctx context.Context, c Consumer, h Handler) error
+	// Size counts what is pending or held.
+	Size(ctx context.Context) (int, error)
+	// Close ends what Open began. Messages stay.
+	Close() error
+}
+
+// Batcher is implemented by queues that send many messages in one call.
+type Batcher interface {
+	SendBatch(ctx context.Context, batch []Message) error
+}
+
+// Message is what is sent. Due is in whole milliseconds, the unit most queues have.
+type Message struct {
+	Seq  int
+	Due  time.Time
+	Body []byte
+}
+
+// Delay returns the time from now until the message is due, for queues that are told
+// a delay: in milliseconds, rounded up so that rounding alone makes nothing early.
+func (m Message) Delay() time.Duration {
+	d := time.Until(m.Due)
+	if d <= 0 {
+		return 0
+	}
+	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
+}
+
+// Consumer says how to consume.
+type Consumer struct {
+	Concurrency int
+	// Index of Of consumers, for designs that share partitions out by configuration.
+	Index, Of int
+	Listening func()
+}
+
+// Handler works on one body. The designs here have no use for failures, so nothing
+// measured returns one.
+type Handler func(ctx context.Context, body []byte) error
+
+// Env tells a queue where its server is.
+type Env struct {
+	RedisSocket string
+	RabbitURL   string
+}
+
+// Server is the kind of server a queue keeps its messages in.
+type Server string
+
+// Servers the harness starts.
+const (
+	Redis  Server = "redis"
+	Rabbit Server = "rabbitmq"
+	None   Server = "none"
+)
+
+// Info describes a queue in the report and tells workloads what it cannot do.
+type Info struct {
+	Name  string `json:"name"`  // as in -systems
+	Title string `json:"title"` // as in the report
+	Idea  string `json:"idea"`  // how it works, one sentence
+	// Promise is what a message may count on, in few words; Mind what a user must know.
+	Promise  string `json:"promise"`
+	Mind     string `json:"mind"`
+	Settings string `json:"settings"`
+
+	Server Server `json:"server"`
+	Batch  bool   `json:"batch"` // sends many in one call
+	// Listener: what falls due while nobody listens is not kept, so there is no backlog
+	// to drain; the drain is then measured with the consumer already there.
+	Listener bool `json:"listener"`
+	// InProcess: there is no server; sender and consumer are one process.
+	InProcess bool `json:"in_process"`
+	// Recovery is how long to wait, at most, for what a killed consumer held.
+	Recovery time.Duration `json:"recovery"`
+
+	// Code are the files of this module that are the queue, Library the Go package or
+	// npm package that is. Both are for counting lines.
+	Code    []string `json:"code,omitempty"`
+	Library string   `json:"library,omitempty"`
+}
+
+// Entry is a queue the harness knows: either Open makes it, or Command runs a driver
+// of its own in another language.
+type Entry struct {
+	Info
+	Open    func(ctx context.Context, env Env) (Queue, error)
+	Command func(env Env) []string
+}

@@ -1,0 +1,15 @@
+// Package system holds the queues under test, one per file: dueq, its peers behind the
+// harness's interface, and the classic designs, written from their descriptions.
+package system
+
+import "github.com/dueq-dev/dueq/bench/peer"
+
+// All returns every queue in the order of the report. script is the directory of the
+// BullMQ driver.
+func All(script string) []peer.Entry {
+	return []peer.Entry{
+		Asynq(), AsynqTuned(), BullMQ(script),
+		PollBusy(), PollSleep(), PollLua(),
+		ListBackup(), KeyPerMessage(), Topics(), Expiry(), Wheel(), Rabbit(),
+	}
+}

@@ -1,0 +1,40 @@
+package system
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/bench/peer"
+)
+
+// connect returns the client that every design in Go starts from: the library's
+// default settings.
+func connect(env peer.Env) *redis.Client {
+	return redis.NewClient(&redis.Options{Network: "unix", Addr: env.RedisSocket})
+}
+
+// dueMs is a score of a sorted set.
+func dueMs(m peer.Message) float64 { return float64(m.Due.UnixMilli()) }
+
+// pause waits and reports whether ctx still goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// quiet turns the error of a call that the end of a consumer has cut short into nil.
+func quiet(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,84 @@
+package workload
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dueq-dev/dueq/bench/peer"
+)
+
+// Kill ends the consumer with SIGKILL when half of the messages are done, and starts
+// another one at once. Handlers take 5 ms, so that about a hundred are at work when it
+// happens. A message is done when its handler has said so, before the ack.
+func Kill() Workload {
+	return Workload{
+		Name: "kill", Safety: true,
+		Excuse: func(peer.Info) string { return "" },
+		Run: func(ctx context.Context, b *Bench) (Values, error) {
+			a := newAudit(b.Scale.Safety)
+			d, err := b.duo(a.done)
+			if err != nil {
+				return nil, err
+			}
+			errRun := b.untilHalf(ctx, d, a)
+			if err := d.consumer.Kill(); err != nil {
+				return nil, errors.Join(errRun, err)
+			}
+			killed := time.Now()
+			if errRun == nil {
+				errRun = b.successor(ctx, a, killed)
+			}
+			if d.sender != d.consumer {
+				errRun = errors.Join(errRun, d.sender.Quit(ctx))
+			}
+			return b.recovered(a, killed), errRun
+		},
+	}
+}
+
+// untilHalf sends messages that are all due at one instant.
+func (b *Bench) untilHalf(ctx context.Context, d duo, a *audit) error {
+	if _, err := d.consumer.Call(ctx, consume(0, 1, 5)); err != nil {
+		return err
+	}
+	due := time.Now().Add(b.Scale.Lead)
+	if _, err := send(ctx, d.sender, b.fast(peer.Load{Count: b.Scale.Safety, DueMs: due.UnixMilli()})); err != nil {
+		return err
+	}
+	return a.awaitHalf(ctx, b.Scale.Lead+time.Minute)
+}
+
+// successor consumes until everything has come, or what is missing will not.
+func (b *Bench) successor(ctx context.Context, a *audit, from time.Time) error {
+	p, err := b.Driver(a.done)
+	if err != nil {
+		return err
+	}
+	if _, err = p.Call(ctx, consume(0, 1, 5)); err == nil {
+		err = a.wait(ctx, p, from, b.patience())
+	}
+	return errors.Join(err, p.Quit(ctx))
+}
+
+// patience is as long as the design needs, and no longer than the run allows.
+func (b *Bench) patience() time.Duration { return min(b.Info.Recovery, b.Scale.Recovery) }
+
+// recovered is verdict with the time it took until the last message had come.
+func (b *Bench) recovered(a *audit, from time.Time) Values {
+	v := b.verdict(a)
+	if _, news := a.state(); news.After(from) {
+		v["recovery_s"] = news.Sub(from).Seconds()
+	}
+	return v
+}
+
+// verdict adds to what was found whether the run was too short to tell a message that
+// is lost from one that is late.
+func (b *Bench) verdict(a *audit) Values {
+	v := a.values()
+	if v["lost"] > 0 && b.Scale.Recovery < b.Info.Recovery {
+		v["cut_short_s"] = b.Scale.Recovery.Seconds()
+	}
+	return v
+}
