@@ -46,6 +46,10 @@ type claimMemory struct {
 	deliveries []store.Delivery
 }
 
+// anyWait stands where the port leaves the wait open: in the answer to a repeated
+// claim while the queue is paused. The next claim is told.
+const anyWait = -1
+
 func newModel(now time.Time) *model {
 	return &model{
 		now: now.UnixMicro(), messages: map[store.ID]*entry{},
@@ -192,6 +196,9 @@ func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
 	}
 	if known && r.Number == memory.number {
 		again := slices.DeleteFunc(slices.Clone(memory.deliveries), func(v store.Delivery) bool { return !m.holds(v.Receipt) })
+		if m.paused {
+			return store.ClaimResult{Deliveries: again, Wait: anyWait}
+		}
 		return store.ClaimResult{Deliveries: again, Wait: m.wait()}
 	}
 	m.sweep()
@@ -401,38 +408,4 @@ func (m *model) purge(r store.PurgeRequest) int {
 		}
 	}
 	return n
-}
-
-// stateOf tells ready from scheduled.
-func (m *model) stateOf(e *entry) store.State {
-	if e.state == store.Scheduled && e.at <= m.floor() {
-		return store.Ready
-	}
-	return e.state
-}
-
-// records returns what List is to return.
-func (m *model) records(state store.State) []store.Record {
-	kept := state
-	if state == store.Ready {
-		kept = store.Scheduled
-	}
-	var all []store.Record
-	for _, e := range m.inOrder(kept) {
-		if m.stateOf(e) == state {
-			all = append(all, m.record(e))
-		}
-	}
-	return all
-}
-
-func (m *model) record(e *entry) store.Record {
-	r := store.Record{
-		ID: e.ID, Key: e.Key, Headers: e.Headers, Body: e.Body, BodySize: len(e.Body), State: m.stateOf(e), At: e.at,
-		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Failures: e.failures, LastFailure: e.text, Cancelling: e.stopping,
-	}
-	if e.state == store.Leased {
-		r.Attempt++
-	}
-	return r
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
+	"reflect"
 	"runtime"
 	"strings"
 	"testing"
@@ -32,7 +33,6 @@ type trial struct {
 	receipts []store.Receipt // all there ever were
 	past     []request
 	began    time.Time       // of the last call; with a real clock
-	swept    bool            // leases were made to run out
 	vague    map[string]bool // consumers whose last claim was told that the queue is paused
 	witness  witness
 	log      strings.Builder
@@ -55,7 +55,7 @@ func newTrial(t *rapid.T, outer *testing.T, h Harness, p store.Partition) *trial
 	r.m = newModel(r.clock())
 	r.call(configureCall(r, store.Change{Create: true}))
 	// Only the first push makes the partition: before, there is nothing to remember calls in.
-	r.call(pushCall(r, store.PushRequest{Producer: "p0", Number: r.number("p0"), Messages: []store.Message{{ID: r.newID(), MaxAttempts: 1}}}))
+	r.call(pushCall(r, store.PushRequest{Producer: "p0", Number: r.number("p0"), Messages: []store.Message{{ID: r.newID(), Body: []byte("first"), MaxAttempts: 1}}}))
 	r.compare(step{Pick: []int{0}})
 	return r
 }
@@ -138,8 +138,8 @@ func (r *trial) replay(n int) {
 }
 
 func (r *trial) make(q request) {
-	if r.swept {
-		r.nextMillisecond()
+	if q.name == "claim" && r.h.Advance == nil && r.ranOut() {
+		nextMillisecond()
 	}
 	r.began = r.clock()
 	r.m.now = r.began.UnixMicro()
@@ -162,16 +162,24 @@ func (r *trial) make(q request) {
 	r.equal(q.name, got, want)
 }
 
+// ranOut reports whether the next claim has leases to put back.
+func (r *trial) ranOut() bool {
+	leases := r.m.inOrder(store.Leased)
+	return len(leases) > 0 && leases[0].at <= r.m.floor()
+}
+
 // nextMillisecond makes sure that leases put back now come behind everything that
 // was due before, as in the model. It takes a millisecond at most.
-func (r *trial) nextMillisecond() {
-	r.swept = false
+func nextMillisecond() {
 	for last := time.Now().UnixMilli(); time.Now().UnixMilli() <= last; {
 		runtime.Gosched()
 	}
 }
 
 func (r *trial) equal(what string, got, want any) {
+	if reflect.DeepEqual(got, want) {
+		return // by far the fastest way to the most frequent answer
+	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		r.logf("MISMATCH %s (-model +store):\n%s", what, diff)
 		r.t.Fatalf("%s (-model +store):\n%s", what, diff)
@@ -199,7 +207,7 @@ func (r *trial) compareClaim(consumer string, got, want store.ClaimResult) {
 			}
 		}
 	}
-	if (got.Wait == 0) == (want.Wait == 0) && r.near(got.Wait.Milliseconds(), want.Wait.Milliseconds()) && r.h.Advance == nil || want.Stale {
+	if (got.Wait == 0) == (want.Wait == 0) && r.near(got.Wait.Milliseconds(), want.Wait.Milliseconds()) && r.h.Advance == nil || want.Stale || want.Wait == anyWait {
 		want.Wait = got.Wait
 	}
 	r.equal("claim", got, want)
@@ -262,7 +270,6 @@ func (r *trial) adopt(rec store.Record) {
 
 // adoptLeases takes over the deadlines after they were moved to the past.
 func (r *trial) adoptLeases() {
-	r.swept = true
 	for _, rec := range r.list(store.Leased) {
 		e := r.m.messages[rec.ID]
 		if e == nil || rec.At > r.clock().UnixMilli() {
