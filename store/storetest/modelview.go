@@ -1,0 +1,39 @@
+package storetest
+
+import "github.com/dueq-dev/dueq/store"
+
+// What can be seen of the model.
+
+// stateOf tells ready from scheduled.
+func (m *model) stateOf(e *entry) store.State {
+	if e.state == store.Scheduled && e.at <= m.floor() {
+		return store.Ready
+	}
+	return e.state
+}
+
+// records returns what List is to return.
+func (m *model) records(state store.State) []store.Record {
+	kept := state
+	if state == store.Ready {
+		kept = store.Scheduled
+	}
+	var all []store.Record
+	for _, e := range m.inOrder(kept) {
+		if m.stateOf(e) == state {
+			all = append(all, m.record(e))
+		}
+	}
+	return all
+}
+
+func (m *model) record(e *entry) store.Record {
+	r := store.Record{
+		ID: e.ID, Key: e.Key, Headers: e.Headers, Body: e.Body, BodySize: len(e.Body), State: m.stateOf(e), At: e.at,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Failures: e.failures, LastFailure: e.text, Cancelling: e.stopping,
+	}
+	if e.state == store.Leased {
+		r.Attempt++
+	}
+	return r
+}
