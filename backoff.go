@@ -22,6 +22,6 @@ func Backoff(base, most time.Duration) func(failures int) time.Duration {
 			}
 			limit *= 2
 		}
-		return rand.N(min(limit, most)) + 1 //nolint:gosec // jitter needs no secrecy
+		return rand.N(min(limit, most)) + 1
 	}
 }

@@ -170,7 +170,7 @@ func TestMaxHoldAndTimeoutEndTheExtending(t *testing.T) {
 				r.send(dueq.Message{})
 				var again time.Duration
 				hung := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
-					time.Sleep(time.Hour) // does not listen
+					pass(time.Hour) // does not listen
 					return nil
 				}, test.config)
 				synctest.Wait()
@@ -197,11 +197,11 @@ func TestSlowHandlerDoesNotHoard(t *testing.T) {
 			r.send(dueq.Message{})
 		}
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
-			time.Sleep(time.Second)
+			pass(time.Second)
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 4})
 		for range 20 {
-			time.Sleep(500 * time.Millisecond)
+			pass(500 * time.Millisecond)
 			synctest.Wait()
 			if s := r.stats(); s.Leased > 4 {
 				r.Fatalf("%d held by 4 slow workers", s.Leased)
@@ -239,7 +239,7 @@ func TestAtMostOnce(t *testing.T) {
 		var seen tally
 		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
 			seen.add(d.ID)
-			time.Sleep(time.Second)
+			pass(time.Second)
 			return errNoLuck
 		}, dueq.ConsumeConfig{AtMostOnce: true, Concurrency: 3})
 		synctest.Wait()
@@ -292,9 +292,9 @@ func TestOutageIsLoggedOnceAndOvercome(t *testing.T) {
 		}, dueq.ConsumeConfig{})
 		for range 3 {
 			r.send(dueq.Message{})
-			time.Sleep(10 * time.Minute)
+			pass(10 * time.Minute)
 			r.net.set(nil)
-			time.Sleep(10 * time.Second)
+			pass(10 * time.Second)
 			r.net.set(everything(refused))
 		}
 		r.net.set(nil)
@@ -421,7 +421,7 @@ func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
 		var seen tally
 		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
 			seen.add(d.ID)
-			time.Sleep(10 * time.Millisecond)
+			pass(10 * time.Millisecond)
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 3})
 		r.sleep(time.Minute)

@@ -104,9 +104,12 @@ func (r *rig) get(id string) dueq.Record {
 	return record
 }
 
+// pass lets the synthetic time of a bubble pass.
+func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // takes no time in a bubble
+
 // sleep lets time pass, until everybody waits again.
 func (r *rig) sleep(d time.Duration) {
-	time.Sleep(d)
+	pass(d)
 	synctest.Wait()
 }
 
@@ -179,6 +182,8 @@ func (n *network) decide(op string) fault {
 func over[T any](ctx context.Context, n *network, op string, call func() (T, error)) (T, error) {
 	var none T
 	switch n.decide(op) {
+	case works:
+		return call()
 	case refused:
 		return none, errors.Join(errors.New(op+": connection refused"), store.ErrUnavailable)
 	case replyLost:
@@ -187,8 +192,9 @@ func over[T any](ctx context.Context, n *network, op string, call func() (T, err
 	case hangs:
 		<-ctx.Done()
 		return none, ctx.Err()
+	default:
+		panic("no such fault")
 	}
-	return call()
 }
 
 func (n *network) Push(ctx context.Context, p store.Partition, r store.PushRequest) ([]store.PushResult, error) {

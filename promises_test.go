@@ -87,7 +87,7 @@ func TestPromise3OneHolderAtATime(t *testing.T) {
 			r.net.set(everything(hangs))
 			<-ctx.Done()
 			ended, cause = time.Now(), context.Cause(ctx)
-			time.Sleep(2 * lease) // a handler that does not listen
+			pass(2 * lease) // a handler that does not listen
 			r.net.set(nil)
 			late = d.Ack(context.WithoutCancel(ctx))
 			return nil
@@ -95,7 +95,7 @@ func TestPromise3OneHolderAtATime(t *testing.T) {
 		synctest.Wait()
 		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 			again = time.Now()
-			time.Sleep(5 * lease)
+			pass(5 * lease)
 			return errors.New("not done")
 		}, dueq.ConsumeConfig{Lease: lease, Backoff: func(int) time.Duration { return time.Hour }})
 		r.sleep(10 * lease)
@@ -367,12 +367,13 @@ func TestPromise8GracefulStop(t *testing.T) {
 func TestPromise8WhatWaitsIsReleasedAtOnce(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		hold := make(chan struct{})
+		var started atomic.Int64
 		for range 5 {
 			r.send(dueq.Message{})
 		}
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
-			time.Sleep(time.Millisecond) // fast at first: more is fetched than can be started
-			if r.stats().Counters.Acked >= 5 {
+			pass(time.Millisecond) // fast at first: more is fetched than can be started
+			if started.Add(1) > 5 {
 				<-hold
 			}
 			return nil

@@ -75,7 +75,7 @@ func (q *Queue) partition(index int) store.Partition {
 
 // nextPartition returns whose turn it is to get messages without a key.
 func (q *Queue) nextPartition(partitions int) int {
-	return int(q.turn.Add(1) % uint64(partitions)) //nolint:gosec // 1 to store.MaxPartitions
+	return int(q.turn.Add(1) % uint64(partitions))
 }
 
 // locate reads an id or Key(key) and finds the partition of that message.

@@ -74,7 +74,7 @@ func (q *Queue) receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, erro
 	if c.Wait == 0 || len(deliveries) > 0 || !worthWaiting(err) {
 		return deliveries, err
 	}
-	rung, leave := q.bell.Join(q.client.store, q.name, &q.client.running)
+	rung, leave := q.bell.Join(ctx, q.client.store, q.name, &q.client.running)
 	defer leave()
 	for {
 		left := time.Until(end)
@@ -103,13 +103,13 @@ func (q *Queue) claim(ctx context.Context, c ReceiveConfig) ([]*Delivery, time.D
 		return nil, retry, err
 	}
 	var found []*Delivery
-	wait, first := time.Duration(store.MaxWait), q.nextPartition(settings.Partitions)
+	wait, first := store.MaxWait, q.nextPartition(settings.Partitions)
 	for i := range settings.Partitions {
 		p := q.partition((first + i) % settings.Partitions)
 		result, err := q.client.receiver.Claim(ctx, &q.client.running, p, c.Max-len(found), c.Lease.Milliseconds())
 		switch {
 		case len(found) > 0 && err != nil:
-			return found, 0, nil // the error will show at the next call
+			return found, 0, nil //nolint:nilerr // the error will show at the next call
 		case err != nil:
 			return nil, retry, err
 		case result.Paused:

@@ -42,17 +42,17 @@ type Client struct {
 
 // New returns an empty Client, closed at the end of the test. Its clock stands at
 // 2026-01-01 00:00:00 UTC.
-func New(t testing.TB) *Client {
-	t.Helper()
+func New(tb testing.TB) *Client {
+	tb.Helper()
 	c := &clock{now: time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)}
 	s := embedded.NewMemory(embedded.Config{Now: c.Now})
 	client := dueq.New(s, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := client.Close(); err != nil {
-			t.Errorf("dueqtest: close: %v", err)
+			tb.Errorf("dueqtest: close: %v", err)
 		}
 	})
-	return &Client{Client: client, t: t, store: s, clock: c}
+	return &Client{Client: client, t: tb, store: s, clock: c}
 }
 
 // Now returns the time on the store's clock.

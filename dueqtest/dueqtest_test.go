@@ -125,7 +125,7 @@ func TestConsumerInABubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := dueq.NewMemory()
-		defer client.Close()
+		defer func() { _ = client.Close() }()
 		orders, start := client.Queue("orders"), time.Now()
 		if _, err := orders.Send(t.Context(), dueq.Message{Delay: 30 * time.Minute}); err != nil {
 			t.Fatal(err)

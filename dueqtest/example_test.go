@@ -29,12 +29,13 @@ func (s *shop) cancelIfUnpaid(_ context.Context, d *dueq.Delivery) error {
 }
 
 func Example() {
-	test := func(t testing.TB) {
-		q := dueqtest.New(t)
+	test := func(tb testing.TB) {
+		tb.Helper()
+		q := dueqtest.New(tb)
 		shop := &shop{orders: q.Queue("orders"), paid: map[string]bool{"1": true}}
 		for _, number := range []string{"1", "2"} {
-			if err := shop.placeOrder(t.Context(), number); err != nil {
-				t.Fatal(err)
+			if err := shop.placeOrder(tb.Context(), number); err != nil {
+				tb.Fatal(err)
 			}
 		}
 		q.AssertScheduled("orders", dueq.Key("2"), 30*time.Minute)

@@ -53,8 +53,8 @@ func takeOrders(ctx context.Context, timeouts *dueq.Queue) {
 			log.Print(err)
 		}
 		log.Print(order, " placed")
-		if rand.N(3) > 0 { //nolint:gosec // a game
-			time.AfterFunc(rand.N(payWithin), func() { pay(ctx, timeouts, order) }) //nolint:gosec // a game
+		if rand.N(3) > 0 {
+			time.AfterFunc(rand.N(payWithin), func() { pay(ctx, timeouts, order) })
 		}
 		select {
 		case <-time.After(time.Second):

@@ -92,9 +92,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.work.start(life, ctx.Done())
 
 	fetched := c.fetch(ctx, life, stop)
-	c.work.releaseWaiting(ctx.Done(), fetched.done)
+	c.work.releaseWaiting(life, ctx.Done(), fetched.done)
 	<-fetched.done
-	left := c.stop(kill)
+	left := c.stop(life, kill)
 	endTending()
 	tended.Wait()
 	c.farewell(life)
@@ -140,13 +140,13 @@ func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fe
 
 // stop waits for handlers: as long as Grace, then, with their contexts ended, for as
 // long as abandonAfter. It returns how many it had to leave behind.
-func (c *Consumer) stop(kill context.CancelFunc) error {
+func (c *Consumer) stop(life context.Context, kill context.CancelFunc) error {
 	done := c.work.finish()
 	if !within(c.config.Grace, done) {
 		c.held.stopAll(store.ErrClosed)
 	}
 	if !within(abandonAfter, done) {
-		c.work.release(c.held.all())
+		c.work.release(life, c.held.all())
 	}
 	kill()
 	if n := c.work.running.Load(); !within(unwind, done) && n > 0 {
@@ -162,7 +162,7 @@ func (c *Consumer) farewell(life context.Context) {
 	_, err := c.config.Store.Heartbeat(ctx, c.config.Queue, c.config.Name, 0)
 	if err != nil {
 		c.config.Log.Debug("dueq: no farewell, the consumer will be forgotten in time",
-			"queue", c.config.Queue, "consumer", c.config.Name, "error", err)
+			slog.String("queue", c.config.Queue), slog.String("consumer", c.config.Name), slog.Any("error", err))
 	}
 }
 

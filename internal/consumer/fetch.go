@@ -107,7 +107,7 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (stor
 		case hopeless(err):
 			return store.ClaimResult{}, err
 		case last:
-			return store.ClaimResult{}, nil
+			return store.ClaimResult{}, nil //nolint:nilerr // stopping: what was handed out comes back with the end of its lease
 		}
 		f.outage.begin(f.role, err)
 		pause(ctx, retryDelay(try))

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -41,7 +42,7 @@ func (l *lapse) endLapsing() {
 		phase, cause := h.state()
 		if phase == open && cause == nil && h.remaining(now) <= 2*l.margin() {
 			l.config.Log.Warn("dueq: lease about to run out, its handler is told to stop",
-				attributes(h, "held", now.Sub(h.since))...)
+				attributes(h, slog.Duration("held", now.Sub(h.since)))...)
 			h.stop(store.ErrLeaseLost)
 		}
 	}

@@ -26,7 +26,7 @@ func (o *outage) begin(role string, err error) {
 	defer o.mu.Unlock()
 	if len(o.failing) == 0 {
 		o.since = time.Now()
-		o.log.Warn("dueq: store does not serve the consumer, will keep trying", "role", role, "error", err)
+		o.log.Warn("dueq: store does not serve the consumer, will keep trying", slog.String("role", role), slog.Any("error", err))
 	}
 	o.failing[role] = true
 }
@@ -40,7 +40,7 @@ func (o *outage) over(role string) {
 	}
 	delete(o.failing, role)
 	if len(o.failing) == 0 {
-		o.log.Info("dueq: store serves the consumer again", "after", time.Since(o.since))
+		o.log.Info("dueq: store serves the consumer again", slog.Duration("after", time.Since(o.since)))
 	}
 }
 
@@ -49,7 +49,7 @@ func (o *outage) over(role string) {
 func retryDelay(try int) time.Duration {
 	const first, doublings = 50 * time.Millisecond, 5
 	d := first << min(try, doublings)
-	return d + rand.N(d/4) //nolint:gosec // jitter needs no secrecy
+	return d + rand.N(d/4)
 }
 
 // pause sleeps for d or until ctx ends.
@@ -75,7 +75,7 @@ func Insist[T any](ctx context.Context, log *slog.Logger, ask func(context.Conte
 			o.over("start")
 			return answer, nil
 		case ctx.Err() != nil:
-			return answer, nil
+			return answer, nil //nolint:nilerr // as documented: not an outage, the caller wants to stop
 		case hopeless(err) || errors.Is(err, store.ErrCorrupt):
 			return answer, err
 		}

@@ -78,7 +78,7 @@ func (s *settler) dropUnstarted(ctx context.Context, h *Held, cause error) {
 	if phase, _ := h.state(); phase == settled {
 		return
 	}
-	s.log.Debug("dueq: delivery not started", attributes(h, "cause", cause)...)
+	s.log.Debug("dueq: delivery not started", attributes(h, slog.Any("cause", cause))...)
 	s.tell(h, store.Release, s.settle(ctx, h, store.Release, 0, ""))
 }
 
@@ -89,9 +89,9 @@ func (s *settler) tell(h *Held, v store.Verdict, err error) {
 	case errors.Is(err, store.ErrCancelled):
 		s.log.Debug("dueq: message was cancelled while it was held", attributes(h)...)
 	case errors.Is(err, store.ErrLeaseLost):
-		s.log.Warn("dueq: lease lost, the message is delivered again", attributes(h, "verdict", v)...)
+		s.log.Warn("dueq: lease lost, the message is delivered again", attributes(h, slog.String("verdict", string(v)))...)
 	default:
-		s.log.Warn("dueq: lease given up, the message may be delivered again", attributes(h, "verdict", v, "error", err)...)
+		s.log.Warn("dueq: lease given up, the message may be delivered again", attributes(h, slog.String("verdict", string(v)), slog.Any("error", err))...)
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *settler) release(ctx context.Context, all []*Held) {
 			_, err := s.store.Settle(ctx, p, store.SettleRequest{Verdict: store.Release, Items: chunk})
 			if err != nil {
 				s.log.Warn("dueq: messages not given back, they come back when their leases have run out",
-					"queue", p.Queue, "partition", p.Index, "messages", len(chunk), "error", err)
+					slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.Int("messages", len(chunk)), slog.Any("error", err))
 			}
 		}
 	}
@@ -131,6 +131,7 @@ func CodeError(v store.Verdict, code store.Code) error {
 
 func attributes(h *Held, more ...any) []any {
 	return append([]any{
-		"queue", h.Partition.Queue, "id", h.Delivery.Receipt.ID.String(), "attempt", h.Delivery.Receipt.Attempt,
+		slog.String("queue", h.Partition.Queue), slog.String("id", h.Delivery.Receipt.ID.String()),
+		slog.Int("attempt", h.Delivery.Receipt.Attempt),
 	}, more...)
 }

@@ -3,6 +3,7 @@ package consumer
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -109,7 +110,7 @@ func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
 func (w *work) backoff(failures int) (d time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
-			w.config.Log.Error("dueq: Backoff panicked, one minute is taken", "panic", v)
+			w.config.Log.Error("dueq: Backoff panicked, one minute is taken", slog.Any("panic", v))
 			d = time.Minute
 		}
 	}()

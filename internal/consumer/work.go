@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +22,6 @@ type work struct {
 	ready    chan *Held // never full: capacity sees to that
 	workers  sync.WaitGroup
 	running  atomic.Int64 // handlers
-	life     context.Context
 	stopping <-chan struct{}
 }
 
@@ -35,10 +35,10 @@ func newWork(c Config, held *holdings, s *settler) *work {
 // start starts the workers. Handlers get contexts of life. When stopping is closed, no
 // more handlers are started.
 func (w *work) start(life context.Context, stopping <-chan struct{}) {
-	w.life, w.stopping = life, stopping
+	w.stopping = stopping
 	for range w.config.Concurrency {
 		w.workers.Add(1)
-		go w.worker()
+		go w.worker(life)
 	}
 }
 
@@ -70,39 +70,39 @@ func (w *work) accept(p store.Partition, d store.Delivery, claimed time.Time) {
 
 // worker handles deliveries one after the other. A handler that calls runtime.Goexit
 // ends its goroutine, so another takes its place.
-func (w *work) worker() {
+func (w *work) worker(life context.Context) {
 	returned := false
 	defer func() {
 		if !returned {
-			go w.worker()
+			go w.worker(life)
 			return
 		}
 		w.workers.Done()
 	}()
 	for h := range w.ready {
-		w.handle(h)
+		w.handle(life, h)
 	}
 	returned = true
 }
 
 // handle runs the handler on one delivery and settles it.
-func (w *work) handle(h *Held) {
+func (w *work) handle(life context.Context, h *Held) {
 	began := time.Now()
 	defer func() {
 		w.held.remove(h)
 		w.capacity.worked(time.Since(began))
 	}()
 	if w.isStopping() && !w.config.AtMostOnce {
-		w.release([]*Held{h})
+		w.release(life, []*Held{h})
 		return
 	}
-	ctx, err := h.begin(w.life, w.config.Timeout)
+	ctx, err := h.begin(life, w.config.Timeout)
 	if err != nil {
-		w.settler.dropUnstarted(w.life, h, err)
+		w.settler.dropUnstarted(life, h, err)
 		return
 	}
 	err = errGoexit
-	defer func() { w.conclude(ctx, h, err) }()
+	defer func() { w.conclude(life, h, context.Cause(ctx), err) }()
 	err = w.call(ctx, h)
 }
 
@@ -127,9 +127,9 @@ func (w *work) call(ctx context.Context, h *Held) (err error) {
 	return err
 }
 
-// conclude settles a delivery whose handler has come back.
-func (w *work) conclude(ctx context.Context, h *Held, err error) {
-	cause := context.Cause(ctx)
+// conclude settles a delivery whose handler has come back; cause is why its context had
+// ended, if it had.
+func (w *work) conclude(life context.Context, h *Held, cause, err error) {
 	h.stop(nil)
 	h.turn.Lock() // the handler may have left a goroutine that settles
 	defer h.turn.Unlock()
@@ -138,21 +138,21 @@ func (w *work) conclude(ctx context.Context, h *Held, err error) {
 		return // by the handler itself, or the lease is somebody else's
 	}
 	v := w.judge(err, h.Delivery.Failures+1, cause)
-	w.settler.tell(h, v.Verdict, w.settler.settle(w.life, h, v.Verdict, v.Delay, v.Failure))
+	w.settler.tell(h, v.Verdict, w.settler.settle(life, h, v.Verdict, v.Delay, v.Failure))
 }
 
 // report logs errors that the store does not keep, and panics.
 func (w *work) report(h *Held, err error) {
 	if dropped, ok := errors.AsType[*DropError](err); ok {
-		w.config.Log.Warn("dueq: message dropped by its handler", attributes(h, "error", dropped)...)
+		w.config.Log.Warn("dueq: message dropped by its handler", attributes(h, slog.Any("error", dropped))...)
 		return
 	}
 	if panicked, ok := errors.AsType[*panicError](err); ok {
-		w.config.Log.Error("dueq: handler panicked", attributes(h, "panic", panicked.value, "stack", panicked.stack)...)
+		w.config.Log.Error("dueq: handler panicked", attributes(h, slog.Any("panic", panicked.value), slog.String("stack", panicked.stack))...)
 		return
 	}
 	if err != nil && w.config.AtMostOnce {
-		w.config.Log.Warn("dueq: handler failed, the message is lost", attributes(h, "error", err)...)
+		w.config.Log.Warn("dueq: handler failed, the message is lost", attributes(h, slog.Any("error", err))...)
 	}
 }
 
@@ -167,7 +167,7 @@ func (w *work) isStopping() bool {
 
 // releaseWaiting gives back what waits for a worker as soon as the consumer stops,
 // until nothing more can come. Messages that are acked already are left to the workers.
-func (w *work) releaseWaiting(stopping, fetched <-chan struct{}) {
+func (w *work) releaseWaiting(life context.Context, stopping, fetched <-chan struct{}) {
 	select {
 	case <-stopping:
 	case <-fetched:
@@ -177,12 +177,12 @@ func (w *work) releaseWaiting(stopping, fetched <-chan struct{}) {
 		return
 	}
 	for {
-		w.release(w.waiting())
+		w.release(life, w.waiting())
 		select {
 		case h := <-w.ready:
-			w.release(append(w.waiting(), h))
+			w.release(life, append(w.waiting(), h))
 		case <-fetched:
-			w.release(w.waiting())
+			w.release(life, w.waiting())
 			return
 		}
 	}
@@ -202,11 +202,11 @@ func (w *work) waiting() []*Held {
 }
 
 // release gives deliveries back unharmed, in as few calls as possible.
-func (w *work) release(all []*Held) {
+func (w *work) release(life context.Context, all []*Held) {
 	if len(all) == 0 {
 		return
 	}
-	ctx, end := context.WithTimeout(w.life, callTimeout)
+	ctx, end := context.WithTimeout(life, callTimeout)
 	defer end()
 	w.settler.release(ctx, all)
 	for _, h := range all {

@@ -18,12 +18,15 @@ type Bell struct {
 }
 
 // Join returns what is sent to at every hint, from now until leave is called. Hints
-// that were missed before are made up for by one at the start.
-func (b *Bell) Join(s store.Store, queue string, running *sync.WaitGroup) (rung <-chan struct{}, leave func()) {
+// that were missed before are made up for by one at the start. The watch is for all who
+// wait, so it does not end with the ctx of the first.
+func (b *Bell) Join(
+	ctx context.Context, s store.Store, queue string, running *sync.WaitGroup,
+) (rung <-chan struct{}, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.waiting) == 0 {
-		ctx, stop := context.WithCancel(context.Background())
+		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 		b.stop = stop
 		b.waiting = map[chan struct{}]struct{}{}
 		running.Go(func() { b.watch(ctx, s, queue) })
