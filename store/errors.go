@@ -40,7 +40,7 @@ type Error struct {
 }
 
 // Error returns one line such as
-// `send to "orders": delay: -3s is negative: invalid argument`.
+// `send queue "orders": delay: -3000 ms is negative: invalid argument`.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)

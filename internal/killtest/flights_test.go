@@ -21,16 +21,16 @@ type flight struct {
 // otherwise an invented one of the same size and pace.
 func schedule(t *testing.T) []flight {
 	t.Helper()
-	const real = "../../../shared/data/flights.jsonl"
-	f, err := os.Open(real)
+	const beside = "../../../shared/data/flights.jsonl"
+	f, err := os.Open(beside)
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Logf("%s is not there: replaying an invented schedule", real)
+		t.Logf("%s is not there: replaying an invented schedule", beside)
 		return invented(20_000)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var flights []flight
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		var fl flight

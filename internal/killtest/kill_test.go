@@ -76,7 +76,7 @@ func newReplay(t *testing.T) *replayed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Close() })
+	t.Cleanup(func() { _ = client.Close() })
 	r.queue = client.Queue(queueName)
 	return r
 }
@@ -210,7 +210,7 @@ func (r *replayed) deliveries(t *testing.T) []delivery {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	var all []delivery
 	lines := bufio.NewScanner(f)
 	for lines.Scan() {

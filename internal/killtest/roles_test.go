@@ -37,7 +37,7 @@ func runRole(ctx context.Context, j job) error {
 	if err != nil {
 		return err
 	}
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	if j.Role == "producer" {
 		return produce(ctx, client.Queue(queueName), j)
 	}
@@ -109,7 +109,7 @@ func consume(ctx context.Context, q *dueq.Queue, j job) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	handler := func(ctx context.Context, d *dueq.Delivery) error {
 		now := time.Now()
 		line := fmt.Sprintf("%s %d %d %d\n", d.Key, d.Attempt, d.Due.UnixMilli(), now.UnixMicro())

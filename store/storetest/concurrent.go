@@ -75,7 +75,7 @@ func Concurrent(t *testing.T, h Harness) {
 	Audit(t, h.Store, c.p.Queue)
 }
 
-func (c *crowd) random(who int) *rand.Rand { return rand.New(rand.NewPCG(c.seed, uint64(who))) } //nolint:gosec // a test
+func (c *crowd) random(who int) *rand.Rand { return rand.New(rand.NewPCG(c.seed, uint64(who))) }
 
 func (c *crowd) produce(ctx context.Context, who int) {
 	random := c.random(who)

@@ -62,7 +62,7 @@ func testEveryMessageOnceInOrder(d *desk) {
 	}
 	more := d.sendMany(1200)
 	got := d.drain("c", 70)
-	d.wantEqual("order", deliveredIDs(got), append(sent, more...))
+	d.wantEqual("order", deliveredIDs(got), slices.Concat(sent, more))
 	for chunk := range slices.Chunk(got, store.MaxBatch) {
 		r := store.SettleRequest{Verdict: store.Ack}
 		for _, v := range chunk {

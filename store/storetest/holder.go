@@ -165,7 +165,11 @@ func testMixedBatch(d *desk) {
 	d.wantSettled(store.Ack, got[0], store.CodeOK)
 	d.wantSettled(store.Release, got[1], store.CodeOK)
 	items := []store.Settlement{
-		{Receipt: got[2]}, {Receipt: got[0]}, {Receipt: got[1]}, {Receipt: got[3]}, {Receipt: got[2]},
+		{Receipt: got[2]},
+		{Receipt: got[0]},
+		{Receipt: got[1]},
+		{Receipt: got[3]},
+		{Receipt: got[2]},
 		{Receipt: store.Receipt{ID: waiting, Attempt: 1}},
 	}
 	d.wantCodes("ack of a mixed batch", d.settleAs(store.SettleRequest{Verdict: store.Ack, Items: items}),
