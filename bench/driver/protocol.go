@@ -41,7 +41,7 @@ type Line struct {
 	// Done is a handled message: its number and its lateness in microseconds.
 	Done *[2]int64 `json:"d,omitempty"`
 	// Reached is when Expect was reached, in microseconds since 1970.
-	Reached int64 `json:"reached,omitempty"`
+	Reached int64  `json:"reached,omitempty"`
 	Reply   *Reply `json:"reply,omitempty"`
 }
 

@@ -49,11 +49,11 @@ const patience = 60 * time.Second
 // start runs a server in a process group of its own, so that Ctrl-C reaches the
 // harness alone and the harness ends the server in its own time.
 func start(log string, env []string, command ...string) (*exec.Cmd, error) {
-	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in the directory of the run
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }() // the child has its own
+	defer func() { _ = f.Close() }()                // the child has its own
 	cmd := exec.Command(command[0], command[1:]...) //nolint:gosec,noctx // ended by stop
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = f, f

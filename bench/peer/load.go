@@ -41,7 +41,7 @@ func body(seq int, dueMs int64, size int) []byte {
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, dueMs, 10)
 	b = append(b, ' ')
-	for x := uint32(seq)*2654435761 + 1; len(b) < size; { //nolint:gosec // wraps on purpose
+	for x := uint32(seq)*2654435761 + 1; len(b) < size; { // wraps on purpose
 		x = x*1664525 + 1013904223
 		b = append(b, filler[x>>26])
 	}

@@ -8,6 +8,7 @@ import "github.com/dueq-dev/dueq/bench/peer"
 // BullMQ driver.
 func All(script string) []peer.Entry {
 	return []peer.Entry{
+		Dueq(),
 		Asynq(), AsynqTuned(), BullMQ(script),
 		PollBusy(), PollSleep(), PollLua(),
 		ListBackup(), KeyPerMessage(), Topics(), Expiry(), Wheel(), Rabbit(),

@@ -16,8 +16,8 @@ import (
 func KeyPerMessage() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
-			Name: "key-per-message", Title: "pending / ready / unack / retry / garbage",
-			Idea:     "A key per message; every second the consumer moves due ids from pending to ready, takes ids one script call each into unack, and what is not acked in time goes to retry or garbage.",
+			Name: "key-per-message", Title: "key per message, five structures",
+			Idea:     "A key per message, and pending, ready, unack, retry and garbage: every second the consumer moves due ids from pending to ready, takes ids one script call each into unack, and what is not acked in time goes to retry or garbage.",
 			Promise:  "at least once, fixed lease, 3 retries",
 			Mind:     "What becomes due waits for the next tick. All due messages are moved at once: the script blocks Redis for as long as that takes. Leases are not extended.",
 			Settings: "tick 1 s, lease 5 s, 3 retries",

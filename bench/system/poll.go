@@ -84,7 +84,7 @@ func (q *poll) Consume(ctx context.Context, c peer.Consumer, h peer.Handler) err
 // take reads the first due message and removes it, or returns nil.
 func (q *poll) take(ctx context.Context) ([]byte, error) {
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
-	due, err := q.rdb.ZRangeByScore(ctx, pollKey, &redis.ZRangeBy{Min: "-inf", Max: now, Count: 1}).Result()
+	due, err := q.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{Key: pollKey, Start: "-inf", Stop: now, ByScore: true, Count: 1}).Result()
 	if err != nil || len(due) == 0 {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 func Rabbit() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
-			Name: "rabbitmq", Title: "RabbitMQ, message TTL + dead-letter exchange",
+			Name: "rabbitmq", Title: "RabbitMQ, TTL + dead-letter exchange",
 			Idea:     "Messages wait with a time to live in one queue; when it is over the broker moves them to another, which is consumed with manual acks.",
 			Promise:  "at least once",
 			Mind:     "Only the head of the waiting queue expires: a long delay in front holds back every shorter one behind it. No look-up and no cancel by id.",

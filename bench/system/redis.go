@@ -18,23 +18,21 @@ func connect(env peer.Env) *redis.Client {
 // dueMs is a score of a sorted set.
 func dueMs(m peer.Message) float64 { return float64(m.Due.UnixMilli()) }
 
-// pause waits and reports whether ctx still goes on.
-func pause(ctx context.Context, d time.Duration) bool {
+// pause waits, unless ctx ends before.
+func pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
-		return ctx.Err() == nil
+		return
 	}
 	select {
 	case <-ctx.Done():
-		return false
 	case <-time.After(d):
-		return true
 	}
 }
 
 // quiet turns the error of a call that the end of a consumer has cut short into nil.
 func quiet(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // that it was cut short is no failure
 	}
 	return err
 }

@@ -16,7 +16,7 @@ import (
 func Topics() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
-			Name: "topics", Title: "sorted set + hash per topic, static partitions",
+			Name: "topics", Title: "topics: sorted sets, static partitions",
 			Idea:     "Messages with unique keys in a sorted set and a hash per partition; the one owner of a partition reads a batch, works on it, then deletes it.",
 			Promise:  "at least once, while each partition has exactly one owner",
 			Mind:     "Ownership is configuration: if an owner dies its partitions stand still until it is back, and two owners of one partition hand out everything twice. The slowest message of a batch holds up the next batch.",
@@ -107,7 +107,9 @@ func (q *topics) own(ctx context.Context, keys []string, w *workers, h peer.Hand
 // batch reads what is due, works on all of it, then deletes it.
 func (q *topics) batch(ctx context.Context, keys []string, w *workers, h peer.Handler) (int, error) {
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
-	ids, err := q.rdb.ZRangeByScore(ctx, keys[0], &redis.ZRangeBy{Min: "-inf", Max: now, Count: topicBatch}).Result()
+	ids, err := q.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{
+		Key: keys[0], Start: "-inf", Stop: now, ByScore: true, Count: topicBatch,
+	}).Result()
 	if err != nil || len(ids) == 0 {
 		return 0, err
 	}

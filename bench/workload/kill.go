@@ -37,13 +37,12 @@ func Kill() Workload {
 	}
 }
 
-// untilHalf sends messages that are all due at one instant.
+// untilHalf sends, and waits until half of it is done.
 func (b *Bench) untilHalf(ctx context.Context, d duo, a *audit) error {
 	if _, err := d.consumer.Call(ctx, consume(0, 1, 5)); err != nil {
 		return err
 	}
-	due := time.Now().Add(b.Scale.Lead)
-	if _, err := send(ctx, d.sender, b.fast(peer.Load{Count: b.Scale.Safety, DueMs: due.UnixMilli()})); err != nil {
+	if _, err := b.sendAllAtOnce(ctx, d.sender); err != nil {
 		return err
 	}
 	return a.awaitHalf(ctx, b.Scale.Lead+time.Minute)
@@ -62,7 +61,7 @@ func (b *Bench) successor(ctx context.Context, a *audit, from time.Time) error {
 }
 
 // patience is as long as the design needs, and no longer than the run allows.
-func (b *Bench) patience() time.Duration { return min(b.Info.Recovery, b.Scale.Recovery) }
+func (b *Bench) patience() time.Duration { return min(b.Recovery, b.Scale.Recovery) }
 
 // recovered is verdict with the time it took until the last message had come.
 func (b *Bench) recovered(a *audit, from time.Time) Values {
@@ -77,7 +76,7 @@ func (b *Bench) recovered(a *audit, from time.Time) Values {
 // is lost from one that is late.
 func (b *Bench) verdict(a *audit) Values {
 	v := a.values()
-	if v["lost"] > 0 && b.Scale.Recovery < b.Info.Recovery {
+	if v["lost"] > 0 && b.Scale.Recovery < b.Recovery {
 		v["cut_short_s"] = b.Scale.Recovery.Seconds()
 	}
 	return v

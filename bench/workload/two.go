@@ -3,7 +3,6 @@ package workload
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/dueq-dev/dueq/bench/driver"
 	"github.com/dueq-dev/dueq/bench/peer"
@@ -13,12 +12,7 @@ import (
 func Two() Workload {
 	return Workload{
 		Name: "two", Safety: true,
-		Excuse: func(i peer.Info) string {
-			if i.InProcess {
-				return "one process only"
-			}
-			return ""
-		},
+		Excuse: oneProcess,
 		Run: func(ctx context.Context, b *Bench) (Values, error) {
 			a := newAudit(b.Scale.Safety)
 			d, err := b.duo(a.done)
@@ -36,14 +30,19 @@ func Two() Workload {
 	}
 }
 
-func (b *Bench) together(ctx context.Context, d duo, second *driver.Process, a *audit) error {
-	for i, p := range []*driver.Process{d.consumer, second} {
-		if _, err := p.Call(ctx, consume(i, 2, 1)); err != nil {
-			return err
-		}
+func oneProcess(i peer.Info) string {
+	if i.InProcess {
+		return "one process only"
 	}
-	due := time.Now().Add(b.Scale.Lead)
-	if _, err := send(ctx, d.sender, b.fast(peer.Load{Count: b.Scale.Safety, DueMs: due.UnixMilli()})); err != nil {
+	return ""
+}
+
+func (b *Bench) together(ctx context.Context, d duo, second *driver.Process, a *audit) error {
+	if err := b.both(ctx, d, second, 1); err != nil {
+		return err
+	}
+	due, err := b.sendAllAtOnce(ctx, d.sender)
+	if err != nil {
 		return err
 	}
 	return a.wait(ctx, d.consumer, due, b.patience())

@@ -31,7 +31,7 @@ func All() []Workload {
 	return []Workload{
 		Send("send-1", 1, 1), Send("send-16", 16, 1), Send("send-128", 128, 1), Send("send-batch", 4, 100),
 		Drain(), Lateness(), Memory(), Idle(),
-		Kill(), Away(), Two(),
+		Kill(), Survivor(), Away(), Two(),
 	}
 }
 

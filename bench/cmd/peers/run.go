@@ -34,7 +34,7 @@ func parseRun(args []string) (options, error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false, "a smoke run: one round of small counts, whose figures mean nothing")
 	flags.IntVar(&o.rounds, "rounds", 5, "rounds of the measurements")
-	flags.IntVar(&o.safetyRounds, "safety-rounds", 2, "rounds of kill, away and two, which count faults")
+	flags.IntVar(&o.safetyRounds, "safety-rounds", 2, "rounds of the workloads that count faults")
 	flags.StringVar(&o.systems, "systems", "", "queues, separated by commas (default all)")
 	flags.StringVar(&o.workloads, "workloads", "", "workloads, separated by commas (default all)")
 	flags.StringVar(&o.out, "out", "", "file of the results (default results/<date>.json, with -quick results/quick.json)")
@@ -146,11 +146,12 @@ func (r *runner) startServers(ctx context.Context, dir string) error {
 			return err
 		}
 		r.servers[e.Server] = s
-		version, err := s.Version(ctx)
-		if err != nil {
+		if e.Server == peer.None {
+			continue
+		}
+		if r.result.Versions[string(e.Server)], err = s.Version(ctx); err != nil {
 			return err
 		}
-		r.result.Versions[string(e.Server)] = version
 	}
 	return nil
 }
@@ -173,7 +174,7 @@ func (r *runner) startServer(ctx context.Context, dir string, kind peer.Server) 
 }
 
 func (r *runner) stopServers() error {
-	var errs []error
+	errs := make([]error, 0, len(r.servers))
 	for _, s := range r.servers {
 		errs = append(errs, s.Stop())
 	}

@@ -1,0 +1,77 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/dueq-dev/dueq/bench/peer"
+)
+
+// findings says in words what the table shows; every sentence is made from the samples.
+func (p *page) findings() {
+	p.line("## What it shows")
+	p.line("")
+	p.list("Nothing lost, nothing early, and nothing twice while all consumers live", p.which(Safety.Safe))
+	p.list("Lost messages, or left them lying, when a consumer was killed or away", p.which(func(s Safety) bool { return s.Lost > 0 }))
+	p.list("Handed out messages twice although no consumer had died", p.which(func(s Safety) bool { return s.Twice > 0 }))
+	p.list("Handed out messages before they were due", p.which(func(s Safety) bool { return s.Early > 0 }))
+	p.recovery()
+	p.lead("drain", "per_s", "catches up", "as fast as")
+	p.lead("send-128", "per_s", "takes single messages", "as fast as")
+	p.unfinished()
+	p.line("")
+}
+
+func (p *page) list(what string, names []string) {
+	if len(names) > 0 {
+		p.line("- %s: %s.", what, strings.Join(names, "; "))
+	}
+}
+
+func (p *page) which(is func(Safety) bool) []string {
+	var names []string
+	for _, s := range p.Systems {
+		if p.Faults(s.Name, "kill").Measured && is(p.Safety(s.Name)) {
+			names = append(names, s.Title)
+		}
+	}
+	return names
+}
+
+// recovery tells for how long messages of a killed consumer were gone.
+func (p *page) recovery() {
+	var parts []string
+	for _, s := range p.Systems {
+		if back := p.Stat(s.Name, "kill", "recovery_s"); back.Rounds > 0 && p.Faults(s.Name, "kill").Lost == 0 {
+			parts = append(parts, s.Title+" "+number(back.Median)+" s")
+		}
+	}
+	p.list("Until the last message of a killed consumer had been done by another", parts)
+}
+
+// lead compares dueq with the best of the others that have a server and lose nothing.
+func (p *page) lead(workload, value, verb, comparison string) {
+	own := p.Stat("dueq", workload, value)
+	best, name := 0.0, ""
+	for _, s := range p.Systems {
+		if s.Name == "dueq" || s.Server == peer.None || !p.Faults(s.Name, "kill").Measured || !p.Safety(s.Name).Safe() {
+			continue
+		}
+		if v := p.Stat(s.Name, workload, value).Median; v > best {
+			best, name = v, s.Title
+		}
+	}
+	if own.Rounds > 0 && best > 0 {
+		p.line("- dueq %s %s times %s the next of those that keep every promise above (%s).",
+			verb, number(own.Median/best), comparison, name)
+	}
+}
+
+// unfinished names what could not be measured: hiding it would flatter somebody.
+func (p *page) unfinished() {
+	for _, s := range p.Samples {
+		if s.Error != "" {
+			text, _, _ := strings.Cut(s.Error, "\n")
+			p.line("- Not measured: %s, %s, round %d: %s.", s.System, s.Workload, s.Round, text)
+		}
+	}
+}
