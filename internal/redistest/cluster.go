@@ -14,42 +14,42 @@ const slots = 16384
 
 // StartCluster runs a Cluster of n masters, without replicas, for one test, and returns
 // once every node sees the whole of it.
-func StartCluster(t testing.TB, n int) []*Server {
-	t.Helper()
+func StartCluster(tb testing.TB, n int) []*Server {
+	tb.Helper()
 	nodes := make([]*Server, n)
 	for i := range nodes {
-		nodes[i] = Start(t, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		nodes[i] = Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), startTimeout)
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
 	for i, node := range nodes {
-		join(ctx, t, node, nodes[0], i*slots/n, (i+1)*slots/n-1)
+		join(ctx, tb, node, nodes[0], i*slots/n, (i+1)*slots/n-1)
 	}
 	for _, node := range nodes {
-		awaitCluster(ctx, t, node, n)
+		awaitCluster(ctx, tb, node, n)
 	}
 	return nodes
 }
 
 // join gives a node its slots and introduces it to another.
-func join(ctx context.Context, t testing.TB, node, other *Server, from, to int) {
-	t.Helper()
-	rdb := node.Client(t)
+func join(ctx context.Context, tb testing.TB, node, other *Server, from, to int) {
+	tb.Helper()
+	rdb := node.Client(tb)
 	if err := rdb.ClusterAddSlotsRange(ctx, from, to).Err(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	host, port, err := net.SplitHostPort(other.Addr())
 	if err == nil && node != other {
 		err = rdb.ClusterMeet(ctx, host, port).Err()
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func awaitCluster(ctx context.Context, t testing.TB, node *Server, n int) {
-	t.Helper()
-	rdb := node.Client(t)
+func awaitCluster(ctx context.Context, tb testing.TB, node *Server, n int) {
+	tb.Helper()
+	rdb := node.Client(tb)
 	retry := time.NewTicker(20 * time.Millisecond)
 	defer retry.Stop()
 	for {
@@ -60,15 +60,15 @@ func awaitCluster(ctx context.Context, t testing.TB, node *Server, n int) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("the cluster did not form:\n%s\n%s", info, list)
+			tb.Fatalf("the cluster did not form:\n%s\n%s", info, list)
 		case <-retry.C:
 		}
 	}
 }
 
 // ClusterClient returns a client of a Cluster that is closed when the test ends.
-func ClusterClient(t testing.TB, nodes []*Server) *redis.ClusterClient {
-	t.Helper()
+func ClusterClient(tb testing.TB, nodes []*Server) *redis.ClusterClient {
+	tb.Helper()
 	addrs := make([]string, len(nodes))
 	for i, node := range nodes {
 		addrs[i] = node.Addr()
@@ -76,17 +76,17 @@ func ClusterClient(t testing.TB, nodes []*Server) *redis.ClusterClient {
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: addrs, ContextTimeoutEnabled: true, DisableIdentity: true,
 	})
-	t.Cleanup(func() { _ = rdb.Close() })
+	tb.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
 // MoveSlot moves the slot of a key, with all its keys, to another of the nodes.
-func MoveSlot(t testing.TB, nodes []*Server, key string) {
-	t.Helper()
-	ctx := t.Context()
-	slot, err := nodes[0].Client(t).ClusterKeySlot(ctx, key).Result()
+func MoveSlot(tb testing.TB, nodes []*Server, key string) {
+	tb.Helper()
+	ctx := tb.Context()
+	slot, err := nodes[0].Client(tb).ClusterKeySlot(ctx, key).Result()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	n := len(nodes)
 	from := min(int(slot)*n/slots, n-1)
@@ -95,10 +95,10 @@ func MoveSlot(t testing.TB, nodes []*Server, key string) {
 	}
 	source, target := nodes[from], nodes[(from+1)%n]
 	do := func(on *Server, args ...any) any {
-		t.Helper()
-		reply, err := on.Client(t).Do(ctx, args...).Result()
+		tb.Helper()
+		reply, err := on.Client(tb).Do(ctx, args...).Result()
 		if err != nil {
-			t.Fatalf("%v: %v", args, err)
+			tb.Fatalf("%v: %v", args, err)
 		}
 		return reply
 	}

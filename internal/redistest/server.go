@@ -34,21 +34,21 @@ type Server struct {
 // Start runs a server for one test, with further arguments as in redis.conf
 // ("--maxmemory", "10mb"), and stops it when the test ends. Without other arguments it
 // keeps nothing on disk. DUEQ_REDIS_SERVER names the program, redis-server by default.
-func Start(t testing.TB, args ...string) *Server {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "redistest")
+func Start(tb testing.TB, args ...string) *Server {
+	tb.Helper()
+	dir, err := os.MkdirTemp("", "redistest") //nolint:usetesting // tb.TempDir fails the test when the server still writes
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s, err := newServer(dir, args...)
 	if err == nil {
 		err = s.start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(s.Kill)
+	tb.Cleanup(s.Kill)
 	return s
 }
 
@@ -106,7 +106,7 @@ func (s *Server) start() error {
 		"--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
 		"--daemonize", "no", "--loglevel", "warning", "--logfile", "redis.log",
 	}, s.args...)
-	s.cmd = exec.Command(path, args...) //nolint:gosec // the program of a test
+	s.cmd = exec.Command(path, args...)
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (s *Server) start() error {
 // guard starts a shell that waits for the end of its input, which is the end of this
 // process, and then kills the server.
 func (s *Server) guard() error {
-	ward := exec.Command("sh", "-c", `read -r _; kill -9 "$1"`, "sh", strconv.Itoa(s.cmd.Process.Pid)) //nolint:gosec // a number
+	ward := exec.Command("sh", "-c", `read -r _; kill -9 "$1"`, "sh", strconv.Itoa(s.cmd.Process.Pid))
 	if _, err := ward.StdinPipe(); err != nil {
 		return err
 	}
@@ -189,10 +189,10 @@ func (s *Server) Options() *redis.Options {
 }
 
 // Client returns a client that is closed when the test ends.
-func (s *Server) Client(t testing.TB) *redis.Client {
-	t.Helper()
+func (s *Server) Client(tb testing.TB) *redis.Client {
+	tb.Helper()
 	rdb := redis.NewClient(s.Options())
-	t.Cleanup(func() { _ = rdb.Close() })
+	tb.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
@@ -218,10 +218,10 @@ func (s *Server) Freeze() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
 func (s *Server) Thaw() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Restart starts the process again, on the same address and directory, after Kill.
-func (s *Server) Restart(t testing.TB) {
-	t.Helper()
+func (s *Server) Restart(tb testing.TB) {
+	tb.Helper()
 	s.Kill()
 	if err := s.start(); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }

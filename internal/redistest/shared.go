@@ -38,11 +38,11 @@ func Main(m interface{ Run() int }) int {
 
 // Shared returns the server that the tests of this process share. A test keeps to keys
 // with a Prefix of its own, and neither flushes nor configures the server.
-func Shared(t testing.TB) *Server {
-	t.Helper()
+func Shared(tb testing.TB) *Server {
+	tb.Helper()
 	shared.once.Do(func() { shared.server, shared.err = startShared() })
 	if shared.err != nil {
-		t.Fatal(shared.err)
+		tb.Fatal(shared.err)
 	}
 	return shared.server
 }

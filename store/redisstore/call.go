@@ -111,7 +111,7 @@ func (s *Store) gaveUp(ctx context.Context, cause error) error {
 // wait sleeps before the next try: exponential, with jitter so that callers spread out.
 func (s *Store) wait(ctx context.Context, attempt int) error {
 	d := min(firstBackoff<<min(attempt, 10), lastBackoff)
-	timer := time.NewTimer(d/2 + rand.N(d/2)) //nolint:gosec // jitter
+	timer := time.NewTimer(d/2 + rand.N(d/2))
 	defer timer.Stop()
 	select {
 	case <-timer.C:

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -90,7 +91,7 @@ func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (stor
 		}
 		if err := s.quarantine(ctx, p, d.Receipt, err); err != nil {
 			s.config.Logger.WarnContext(ctx, "dueq: a message with a corrupt record stays leased until its lease ends",
-				"queue", p.Queue, "partition", p.Index, "receipt", text(fields[0]), "error", err)
+				slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.String("receipt", text(fields[0])), slog.Any("error", err))
 		}
 	}
 	return result, nil

@@ -54,8 +54,12 @@ func renderScript(b *strings.Builder, name string, h header) {
 	purpose := h.sections["PURPOSE"]
 	fmt.Fprintf(b, "%s%s.\n\n", strings.ToUpper(purpose[:1]), purpose[1:])
 	for _, s := range []struct{ section, title string }{
-		{"TRANSITION", "Transition"}, {"RETURNS", "Returns"}, {"CODES", "Codes"},
-		{"COST", "Cost"}, {"RETRY", "Retry"}, {"EMITS", "Emits"},
+		{"TRANSITION", "Transition"},
+		{"RETURNS", "Returns"},
+		{"CODES", "Codes"},
+		{"COST", "Cost"},
+		{"RETRY", "Retry"},
+		{"EMITS", "Emits"},
 	} {
 		if text := h.sections[s.section]; text != "-" && text != "none" {
 			fmt.Fprintf(b, "- %s: %s\n", s.title, markdown(text))

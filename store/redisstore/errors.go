@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -13,31 +11,33 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
+// errTooOld is the error of a server that repeating a call will not make newer.
+var errTooOld = errors.New("too old, want 6.2 or newer")
+
 // transient reports whether a call that failed with err may succeed when it is repeated.
-// Repeating is safe whether or not the call was executed: see package store.
+// Repeating is safe whether or not the call was executed: see package store. What is no
+// answer of the server came from the network, from Sentinel or from the pool.
 func transient(err error) bool {
 	var reply redis.Error
 	if errors.As(err, &reply) {
 		return transientReply(reply.Error())
 	}
-	var network net.Error
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, net.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) ||
-		errors.Is(err, redis.ErrPoolExhausted) || errors.As(err, &network)
+	return !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errTooOld)
 }
 
 // transientReply knows the errors of a server that will recover by itself or with its
 // operator's help. MOVED and ASK arrive here only when go-redis has followed several,
 // or on the one connection that a replicated push is bound to.
 func transientReply(text string) bool {
-	code, _, _ := strings.Cut(text, " ")
-	switch code {
-	case "LOADING", "READONLY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "MISCONF",
-		"NOREPLICAS", "MOVED", "ASK", "UNBLOCKED":
-		return true
+	for _, code := range [...]string{
+		"LOADING", "READONLY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "MISCONF",
+		"NOREPLICAS", "MOVED", "ASK", "ERR max number of clients reached",
+	} {
+		if hasCode(text+" ", code) {
+			return true
+		}
 	}
-	return strings.HasPrefix(text, "ERR max number of clients reached") ||
-		strings.Contains(text, "-READONLY ") // raised inside a script by Redis 6.2
+	return false
 }
 
 // permanent turns an error that repeating cannot help into one of package store's kinds.
@@ -46,10 +46,10 @@ func permanent(err error) error {
 		return store.ErrClosed
 	}
 	var reply redis.Error
-	if !errors.As(err, &reply) {
-		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	text := ""
+	if errors.As(err, &reply) {
+		text = reply.Error()
 	}
-	text := reply.Error()
 	switch {
 	case hasCode(text, "OOM"):
 		return fmt.Errorf("redis is at its maxmemory: %w", store.ErrQueueFull)

@@ -77,7 +77,7 @@ func TestPushWaitsForReplicas(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr())
-	config := Config{Prefix: redistest.Prefix(), Replicas: 1, ReplicaTimeout: 100 * time.Millisecond, Logger: quiet()}
+	config := Config{Prefix: redistest.Prefix(), Replicas: 1, ReplicaTimeout: 300 * time.Millisecond, Logger: quiet()}
 	r := newRigWith(t, master.Client(t), config)
 	request := r.request(r.messages(1, 10))
 	_, err := r.Push(r.ctx(), r.p, request)
@@ -86,7 +86,7 @@ func TestPushWaitsForReplicas(t *testing.T) {
 	awaitReplicated(r, request)
 	r.want("sent", r.stats().Counters.Sent, 1)
 	r.must(r.rdb.ScriptFlush(r.ctx()).Err())
-	r.push(r.messages(1, 10)...)
+	awaitReplicated(r, r.request(r.messages(1, 10)))
 
 	r.must(replica.Freeze())
 	request = r.request(r.messages(1, 10))
@@ -100,7 +100,7 @@ func TestPushWaitsForReplicas(t *testing.T) {
 	r.want("sent", r.stats().Counters.Sent, 3)
 }
 
-// awaitReplicated repeats a push, which waits 100 ms itself, until the replicas have it.
+// awaitReplicated repeats a push, which waits 300 ms itself, until the replicas have it.
 func awaitReplicated(r *rig, request store.PushRequest) {
 	r.t.Helper()
 	var err error
@@ -112,9 +112,11 @@ func awaitReplicated(r *rig, request store.PushRequest) {
 	r.t.Fatal(err)
 }
 
+// TestSurvivesKillOfTheServer needs appendfsync always: with everysec, Redis holds writes
+// back while an fsync is under way, though it has answered them, and SIGKILL loses those.
 func TestSurvivesKillOfTheServer(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--appendonly", "yes")
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	r := newRig(t, server.Client(t))
 	sent := int64(0)
 	for range 3 {
@@ -135,6 +137,24 @@ func TestSurvivesKillOfTheServer(t *testing.T) {
 	}
 	r.want("sent", r.stats().Counters.Sent, sent)
 	r.want("acked", len(r.settle(store.Ack, r.claim(500)...)), sent)
+	r.wantClean()
+}
+
+func TestFlushedQueueIsMadeAnew(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, redistest.Start(t).Client(t))
+	r.push(r.messages(1, 10)...)
+	most, paused := int64(5), true
+	_, err := r.Configure(r.ctx(), "q", store.Change{MaxMessages: &most, Paused: &paused})
+	r.must(err)
+	for _, kind := range []string{"side", "msg", "leased", "due", "dead", "calls"} {
+		r.must(r.rdb.Del(r.ctx(), r.key(kind)).Err())
+	}
+	r.push(r.messages(3, 10)...)
+	r.want("deliveries of a paused queue", len(r.claim(1)), 0)
+	r.must(r.rdb.FlushAll(r.ctx()).Err())
+	r.push(r.messages(3, 10)...)
+	r.want("live", r.stats().Ready, 3)
 	r.wantClean()
 }
 

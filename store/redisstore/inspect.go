@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -44,8 +45,8 @@ func (s *Store) eachServer(ctx context.Context, do func(context.Context, redis.C
 func (s *Store) inspectServer(ctx context.Context, server redis.Cmdable) error {
 	info, err := server.Info(ctx).Result()
 	if redis.HasErrorPrefix(err, "NOPERM") {
-		s.config.Logger.WarnContext(ctx, "dueq: cannot look at the Redis server's settings", "error", err,
-			"fix", "allow INFO, or see to maxmemory-policy and persistence yourself")
+		s.config.Logger.WarnContext(ctx, "dueq: cannot look at the Redis server's settings",
+			slog.Any("error", err), slog.String("fix", "allow INFO, or see to maxmemory-policy and persistence yourself"))
 		return nil
 	}
 	if err != nil {
@@ -53,7 +54,7 @@ func (s *Store) inspectServer(ctx context.Context, server redis.Cmdable) error {
 	}
 	fields := infoFields(info)
 	if old(fields["redis_version"]) {
-		return fmt.Errorf("redis %s is too old, want 6.2 or newer", fields["redis_version"])
+		return fmt.Errorf("redis %s is %w", fields["redis_version"], errTooOld)
 	}
 	s.warn(ctx, fields)
 	return nil
@@ -63,15 +64,15 @@ func (s *Store) inspectServer(ctx context.Context, server redis.Cmdable) error {
 func (s *Store) warn(ctx context.Context, info map[string]string) {
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		s.config.Logger.WarnContext(ctx, "dueq: Redis may evict messages when it is full, and they are lost",
-			"maxmemory_policy", policy, "fix", "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf")
+			slog.String("maxmemory_policy", policy), slog.String("fix", "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf"))
 	}
 	if info["aof_enabled"] == "0" {
 		s.config.Logger.WarnContext(ctx, "dueq: Redis keeps no append-only file, so a crash loses everything since the last snapshot, if there is one",
-			"aof_enabled", "0", "fix", "CONFIG SET appendonly yes, and the same in redis.conf")
+			slog.String("aof_enabled", "0"), slog.String("fix", "CONFIG SET appendonly yes, and the same in redis.conf"))
 	}
 	if info["role"] == "slave" {
 		s.config.Logger.WarnContext(ctx, "dueq: this Redis is a replica: every call fails until it is made master",
-			"role", "replica", "fix", "use the master's address, or Sentinel")
+			slog.String("role", "replica"), slog.String("fix", "use the master's address, or Sentinel"))
 	}
 }
 

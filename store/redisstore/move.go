@@ -15,7 +15,8 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, refs []store.Ref)
 	}
 	c := call{op: "cancel", queue: p.Queue, script: s.scripts["cancel"], keys: s.partitionKeys(p, 5)}
 	return codes(s.batch(ctx, c, len(refs), store.CodeNotFound, func(from int) []any {
-		args := []any{s.eventsChannel(p.Queue), strconv.Itoa(p.Index)}
+		args := make([]any, 0, 2+len(refs)-from)
+		args = append(args, s.eventsChannel(p.Queue), strconv.Itoa(p.Index))
 		for _, ref := range refs[from:] {
 			args = append(args, refText(ref))
 		}

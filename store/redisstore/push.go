@@ -32,11 +32,20 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 		fill(results, store.CodeStale)
 	}
 	if created := got.([]any); len(created) > 2 && number(created[2]) == 1 {
-		// The keys were gone since this process registered the queue: so its entry may be.
-		s.known.Delete(p.Queue)
-		return results, s.register(ctx, p)
+		return results, s.adopt(ctx, p)
 	}
 	return results, nil
+}
+
+// adopt gives a partition that a push has just made its queue's settings, and lists the
+// queue: whoever removed the keys may have removed more than this partition.
+func (s *Store) adopt(ctx context.Context, p store.Partition) error {
+	s.known.Delete(p.Queue)
+	settings, _, err := s.settings(ctx, "push", p.Queue, store.Change{Create: true})
+	if err != nil || !settings.Paused && settings.MaxMessages == 0 {
+		return err
+	}
+	return s.configurePartition(ctx, p, settings)
 }
 
 // pushArgs lays the batch out in columns, and leaves out those that are all zero.

@@ -35,13 +35,13 @@ func encodeRecord(m *store.Message) []byte {
 	}
 	b := make([]byte, recordHead, size)
 	b[0] = recordVersion
-	binary.BigEndian.PutUint16(b[1:], uint16(m.MaxAttempts)) //nolint:gosec // at most store.MaxAttempts
+	binary.BigEndian.PutUint16(b[1:], uint16(m.MaxAttempts))
 	b[9] = byte(len(m.Key))
 	b = append(b, m.Key...)
 	for _, name := range names {
 		b = appendText(appendText(b, name), m.Headers[name])
 	}
-	binary.BigEndian.PutUint16(b[10:], uint16(len(b)-recordHead-len(m.Key))) //nolint:gosec // MaxHeaderSize and lengths
+	binary.BigEndian.PutUint16(b[10:], uint16(len(b)-recordHead-len(m.Key)))
 	return append(b, m.Body...)
 }
 

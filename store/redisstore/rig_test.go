@@ -3,7 +3,6 @@ package redisstore
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"testing"
 
@@ -23,23 +22,23 @@ type rig struct {
 	number uint64
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
-func newRig(t testing.TB, rdb redis.UniversalClient) *rig {
-	t.Helper()
-	return newRigWith(t, rdb, Config{Prefix: redistest.Prefix(), Logger: quiet()})
+func newRig(tb testing.TB, rdb redis.UniversalClient) *rig {
+	tb.Helper()
+	return newRigWith(tb, rdb, Config{Prefix: redistest.Prefix(), Logger: quiet()})
 }
 
-func newRigWith(t testing.TB, rdb redis.UniversalClient, c Config) *rig {
-	t.Helper()
+func newRigWith(tb testing.TB, rdb redis.UniversalClient, c Config) *rig {
+	tb.Helper()
 	s := New(rdb, c)
-	t.Cleanup(func() { _ = s.Close() })
-	return &rig{Store: s, t: t, rdb: rdb, p: store.Partition{Queue: "q"}}
+	tb.Cleanup(func() { _ = s.Close() })
+	return &rig{Store: s, t: tb, rdb: rdb, p: store.Partition{Queue: "q"}}
 }
 
-func sharedRig(t testing.TB) *rig {
-	t.Helper()
-	return newRig(t, redistest.Shared(t).Client(t))
+func sharedRig(tb testing.TB) *rig {
+	tb.Helper()
+	return newRig(tb, redistest.Shared(tb).Client(tb))
 }
 
 func (r *rig) ctx() context.Context { return r.t.Context() }

@@ -112,6 +112,7 @@ func parseEvent(payload string) (store.Event, bool) {
 	case store.EventStop:
 		e.ID, err = store.ParseID(id)
 		return e, err == nil
+	default:
+		return store.Event{}, false
 	}
-	return store.Event{}, false
 }

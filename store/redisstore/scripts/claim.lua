@@ -51,7 +51,7 @@ if not answer and (#out > 2 or ARGV[6] == '1') then
   remember('c:' .. ARGV[1], ARGV[2], table.concat(memory, ' '))
 end
 local next = lease
-if out[1] == 0 then
+if s[4] ~= '1' then
   next = math.min(next, tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge)
 end
 out[2] = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))

@@ -16,7 +16,7 @@ local held = redis.call('ZMSCORE', KEYS[3], unpack(ARGV, 1, n))
 local ends, ids, at = {}, {}, {}
 for i = 1, n do
   if held[i] then
-    ends[#ends + 1], ends[#ends + 2] = up + ARGV[i + n], ARGV[i]
+    ends[#ends + 1], ends[#ends + 2] = digits(up + ARGV[i + n]), ARGV[i]
     ids[#ids + 1], at[#at + 1] = string.sub(ARGV[i], 1, 26), i
   elseif redis.call('HEXISTS', KEYS[2], string.sub(ARGV[i], 1, 26)) == 1 then
     say(i, LEASE_LOST)

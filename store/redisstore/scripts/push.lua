@@ -39,11 +39,14 @@ local function store(i, id, record)
   at = at > 0 and math.max(at, now) or after(ARGV[6 + 2 * n + i])
   if at > farthest then return TOO_FAR end
   if live >= most then return FULL end
-  local holder, room = seize(key, replace)
-  if holder then return DUPLICATE, holder end
-  live = live + 1 - room
+  if key ~= '' then
+    local holder, room = seize(key, replace)
+    if holder then return DUPLICATE, holder end
+    live = live - room
+    take(key, id, ttl)
+  end
+  live = live + 1
   if ttl > 0 then record = expiring(record, up + ttl) end
-  take(key, id, ttl)
   state[id], due[i] = record, at
   put[#put + 1], sent = i, sent + 1
   return OK
@@ -62,11 +65,12 @@ for i = 1, n do
 end
 answer = table.concat(odd, ' ')
 local records, scores, earliest = {}, {}, math.huge
-for _, i in ipairs(put) do
+for j = 1, #put do
+  local i = put[j]
   local id = ARGV[6 + i]
   if state[id] then
     records[#records + 1], records[#records + 2] = id, state[id]
-    scores[#scores + 1], scores[#scores + 2] = due[i], id
+    scores[#scores + 1], scores[#scores + 2] = digits(due[i]), id
     earliest = math.min(earliest, due[i])
   end
 end

@@ -28,7 +28,7 @@ for i = 1, n do
   elseif due > up + ARGV[3] then
     say(i, TOO_FAR)
   else
-    moved[#moved + 1], moved[#moved + 2] = due, ids[i]
+    moved[#moved + 1], moved[#moved + 2] = digits(due), ids[i]
     earliest = math.min(earliest, due)
   end
 end

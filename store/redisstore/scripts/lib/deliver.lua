@@ -6,7 +6,7 @@ local function deliver(list, once, out)
   local ids, leases, bytes, delivered, expired = {}, {}, 0, 0, 0
   for i = 1, #list, 2 do ids[#ids + 1] = list[i] end
   local recs, n = fetch(ids)
-  local past_of, deadline, walked = history(ids), up + ARGV[4], 0
+  local past_of, deadline, walked = history(ids), digits(up + ARGV[4]), 0
   for i = 1, n do
     local id, record = ids[i], recs[i]
     local most, expiry, key = parse(record)
@@ -20,7 +20,8 @@ local function deliver(list, once, out)
     else
       bytes = bytes + #record
       if bytes > BUDGET and delivered > 0 then break end
-      local receipt, o = id .. ':' .. attempt + 1 .. (key ~= '' and 'k' or ''), #out
+      local receipt, o = id .. (attempt == 0 and ':1' or ':' .. attempt + 1), #out
+      if key ~= '' then receipt = receipt .. 'k' end
       delivered = delivered + 1
       out[o + 1], out[o + 2], out[o + 3], out[o + 4] = receipt, list[2 * i], failures, record
       if once then

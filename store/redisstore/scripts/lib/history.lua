@@ -14,6 +14,7 @@ local function cancelling(ids)
 end
 -- past(h): deliveries, failures, how the last delivery ended.
 local function past(h)
-  local d, f, how = string.match(h or '', '^(%d+) (%d+) (%S)$')
+  if not h then return 0, 0, '' end
+  local d, f, how = string.match(h, '^(%d+) (%d+) (%S)$')
   return tonumber(d) or 0, tonumber(f) or 0, how or ''
 end

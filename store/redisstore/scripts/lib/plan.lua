@@ -8,7 +8,7 @@ local function note(id, h, deliveries, failures, how, text)
   if text ~= '' then notes[#notes + 1], notes[#notes + 2] = 'f:' .. id, text end
 end
 local function again(id, at)
-  due[#due + 1], due[#due + 2] = at, id
+  due[#due + 1], due[#due + 2] = digits(at), id
   earliest = math.min(earliest, at)
 end
 local function unkey(key)

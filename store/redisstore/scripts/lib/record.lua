@@ -7,5 +7,5 @@ local function parse(r)
   local start = 12 + k + h * 256 + i
   if #r < start then return nil end
   local expiry = ((((e1 * 256 + e2) * 256 + e3) * 256 + e4) * 256 + e5) * 256 + e6
-  return a * 256 + b, expiry, string.sub(r, 13, 12 + k), start
+  return a * 256 + b, expiry, k > 0 and string.sub(r, 13, 12 + k) or '', start
 end

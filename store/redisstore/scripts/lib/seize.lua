@@ -42,7 +42,6 @@ local function seize(key, replace)
   return nil, 1
 end
 local function take(key, id, ttl)
-  if key == '' then return end
   owner[key] = ttl > 0 and id .. ' ' .. (up + ttl) or id
   taken[key] = true
 end
