@@ -1,11 +1,11 @@
 package killtest
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"time"
@@ -55,7 +55,11 @@ func produce(ctx context.Context, q *dueq.Queue, j job) error {
 	if err := json.Unmarshal(data, &flights); err != nil {
 		return err
 	}
-	for at := progress(j.Progress); at < len(flights); {
+	at, err := progress(j.Progress)
+	if err != nil {
+		return err
+	}
+	for at < len(flights) {
 		end := min(at+batch, len(flights))
 		if err := until(ctx, flights[at].Due.Add(-lead)); err != nil {
 			return err
@@ -64,7 +68,7 @@ func produce(ctx context.Context, q *dueq.Queue, j job) error {
 			return err
 		}
 		at = end
-		if err := os.WriteFile(j.Progress, []byte(strconv.Itoa(at)), 0o600); err != nil {
+		if err := saveProgress(j.Progress, at); err != nil {
 			return err
 		}
 	}
@@ -88,18 +92,26 @@ func sendAll(ctx context.Context, q *dueq.Queue, flights []flight) error {
 	return nil
 }
 
-// progress is 0 as long as there is no file; a file cut by a kill counts as 0 too,
-// and the keys of what is sent again tell that it is stored.
-func progress(file string) int {
+// progress is 0 as long as there is no file.
+func progress(file string) (int, error) {
 	data, err := os.ReadFile(file)
-	if err != nil {
-		return 0
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
 	}
-	n, err := strconv.Atoi(string(bytes.TrimSpace(data)))
 	if err != nil {
-		return 0
+		return 0, err
 	}
-	return n
+	return strconv.Atoi(string(data))
+}
+
+// saveProgress replaces the file at once, so that a kill leaves the old number or the
+// new one.
+func saveProgress(file string, n int) error {
+	next := file + ".next"
+	if err := os.WriteFile(next, []byte(strconv.Itoa(n)), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, file)
 }
 
 // consume logs each delivery with one write, so that a killed process leaves whole
