@@ -26,7 +26,8 @@ type Process struct {
 	in      io.WriteCloser
 	replies chan Reply
 	reached chan time.Time
-	ended   chan struct{}
+	ended   chan struct{} // closed when the process is gone and all it said has been read
+	exit    error         // how it ended; read only after ended is closed
 	stderr  tail
 
 	mu   sync.Mutex
@@ -61,7 +62,7 @@ func Start(command []string, dir string, done func(Done)) (*Process, error) {
 
 // read passes on what the driver says until its end, which closes the pipe.
 func (p *Process) read(out io.Reader) {
-	defer close(p.ended)
+	defer func() { p.exit = p.cmd.Wait(); close(p.ended) }()
 	scan := bufio.NewScanner(out)
 	for scan.Scan() {
 		var l Line
@@ -122,7 +123,7 @@ func (p *Process) Quit(ctx context.Context) error {
 	_ = p.in.Close()
 	select {
 	case <-p.ended:
-		return p.cmd.Wait()
+		return p.exit
 	case <-ctx.Done():
 		return errors.Join(p.fail("quit", context.Cause(ctx)), p.Kill())
 	}
@@ -135,7 +136,6 @@ func (p *Process) Kill() error {
 		return err
 	}
 	<-p.ended
-	_ = p.cmd.Wait() // always "signal: killed"
 	return nil
 }
 

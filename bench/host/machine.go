@@ -1,10 +1,13 @@
 package host
 
 import (
+	"encoding/json"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -49,18 +52,39 @@ func lineOf(file, prefix string) string {
 	return ""
 }
 
-// Versions returns versions of the tools and of the Go modules linked in.
-func Versions() map[string]string {
-	v := map[string]string{"go": runtime.Version(), "node": firstLine("node", "--version")}
+// Versions returns versions of what is measured and of what measures: dir is that of
+// this module.
+func Versions(dir string) map[string]string {
+	v := map[string]string{"Go": runtime.Version(), "Node.js": firstLine("node", "--version")}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, m := range info.Deps {
-			v[m.Path] = m.Version
+			if slices.Contains(modules(), m.Path) {
+				v[m.Path] = m.Version
+			}
 		}
 	}
+	for _, name := range []string{"bullmq", "ioredis"} {
+		v[name] = npmVersion(filepath.Join(dir, "bullmq", "node_modules", name, "package.json"))
+	}
 	if commit := firstLine("git", "rev-parse", "--short", "HEAD"); commit != "" {
-		v["github.com/dueq-dev/dueq"] = commit + changed()
+		v["dueq"] = commit + changed()
 	}
 	return v
+}
+
+// modules are those that matter to the figures.
+func modules() []string {
+	return []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/rabbitmq/amqp091-go"}
+}
+
+// npmVersion returns "" for a package that is not installed.
+func npmVersion(file string) string {
+	var p struct{ Version string }
+	b, err := os.ReadFile(file) //nolint:gosec // a file of this module
+	if err != nil || json.Unmarshal(b, &p) != nil {
+		return ""
+	}
+	return p.Version
 }
 
 // changed tells whether what is measured is what is committed.

@@ -19,13 +19,17 @@ import (
 type Rabbit struct {
 	URL    string
 	queues []string // to delete at a reset
+	env    []string
 	epmd   *exec.Cmd
 	broker *exec.Cmd
 }
 
-// rabbitProgram is where Debian keeps the program itself. The one in the PATH changes
-// user and leaves the process group.
-const rabbitProgram = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+// Where Debian keeps the programs themselves. Those in the PATH change user and leave
+// the process group.
+const (
+	rabbitProgram = "/usr/lib/rabbitmq/bin/rabbitmq-server"
+	rabbitControl = "/usr/lib/rabbitmq/bin/rabbitmqctl"
+)
 
 // StartRabbit starts Debian's RabbitMQ, or the program DUEQ_RABBITMQ_SERVER names, as
 // the current user. Reset deletes the queues named.
@@ -38,13 +42,16 @@ func StartRabbit(ctx context.Context, dir string, queues ...string) (*Rabbit, er
 	if err != nil {
 		return nil, err
 	}
-	r := &Rabbit{URL: "amqp://guest:guest@127.0.0.1:" + ports[0] + "/", queues: queues}
+	r := &Rabbit{
+		URL:    "amqp://guest:guest@127.0.0.1:" + ports[0] + "/",
+		queues: queues, env: rabbitEnv(dir, ports),
+	}
 	log := filepath.Join(dir, "rabbitmq.log")
 	if r.epmd, err = start(log, nil, "epmd", "-address", "127.0.0.1", "-port", ports[2]); err != nil {
 		return nil, fmt.Errorf("start epmd: %w", err)
 	}
 	// The variable makes the script become the broker, so that its pid is the broker's.
-	if r.broker, err = start(log, rabbitEnv(dir, ports), program); err != nil {
+	if r.broker, err = start(log, r.env, program); err != nil {
 		return nil, errors.Join(fmt.Errorf("start %s: %w", program, err), stop(r.epmd))
 	}
 	if err := await(ctx, r.Ping); err != nil {
@@ -123,28 +130,27 @@ func (r *Rabbit) Reset(context.Context) error {
 
 // CPU of the broker's process, in the kernel's ticks of 10 ms.
 func (r *Rabbit) CPU(context.Context) (time.Duration, error) {
-	fields, err := r.proc("stat")
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", r.broker.Process.Pid))
 	if err != nil {
 		return 0, err
 	}
+	fields := strings.Fields(string(b))
 	user, err1 := strconv.Atoi(fields[13])
 	sys, err2 := strconv.Atoi(fields[14])
 	return time.Duration(user+sys) * 10 * time.Millisecond, errors.Join(err1, err2)
 }
 
-// Memory is the resident set: the broker's own figures leave out much.
-func (r *Rabbit) Memory(context.Context) (int64, error) {
-	fields, err := r.proc("statm")
+// Memory is what Erlang has allocated, garbage apart. The resident set would not do: it
+// does not shrink, so that whatever ran before would make this look small.
+func (r *Rabbit) Memory(ctx context.Context) (int64, error) {
+	cmd := exec.CommandContext(ctx, rabbitControl, "--silent", "eval",
+		"[garbage_collect(P) || P <- processes()], erlang:memory(total).")
+	cmd.Env = append(os.Environ(), r.env...)
+	out, err := cmd.Output()
 	if err != nil {
-		return 0, err
+		return 0, fmt.Errorf("%s eval: %w: %s", rabbitControl, err, out)
 	}
-	pages, err := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize()), err
-}
-
-func (r *Rabbit) proc(file string) ([]string, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", r.broker.Process.Pid, file))
-	return strings.Fields(string(b)), err
+	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
 // Version as the broker tells each client.

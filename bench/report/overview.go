@@ -22,7 +22,7 @@ func (p *page) overview() {
 	p.line("(in Node.js, 128 calls at a time), one message a call. Catch up: %s due messages, no-op handler, concurrency 100.",
 		count(float64(p.Scale.Drain)))
 	p.line("Server CPU: to send and hand out one message, sent the cheapest way the queue offers. Late: %s messages, about", count(float64(p.Scale.Late)))
-	p.line("%s/s. Bytes: of 100-byte bodies, %s pending; RabbitMQ: resident memory of the broker; timing wheel: of the process.",
+	p.line("%s/s. Bytes: of 100-byte bodies, %s pending; RabbitMQ: of Erlang; timing wheel: of the process.",
 		number(float64(p.Scale.Late)/p.Scale.Spread.Seconds()), count(float64(p.Scale.Memory)))
 	p.line("-: see the designs below for what a queue cannot do.")
 	p.line("")

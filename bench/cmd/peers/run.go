@@ -26,6 +26,8 @@ type options struct {
 	systems      string
 	workloads    string
 	out          string
+	page         string
+	images       string
 	dir          string
 }
 
@@ -38,6 +40,8 @@ func parseRun(args []string) (options, error) {
 	flags.StringVar(&o.systems, "systems", "", "queues, separated by commas (default all)")
 	flags.StringVar(&o.workloads, "workloads", "", "workloads, separated by commas (default all)")
 	flags.StringVar(&o.out, "out", "", "file of the results (default results/<date>.json, with -quick results/quick.json)")
+	flags.StringVar(&o.page, "page", "", "the page to write of a whole run, such as ../docs/COMPARISON.md (default none: see peers report)")
+	flags.StringVar(&o.images, "images", "../docs/images", "directory for the plots of the page")
 	flags.StringVar(&o.dir, "dir", ".", "directory of this module")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -95,7 +99,10 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	logf("results: %s", o.out)
-	return nil
+	if o.page == "" {
+		return nil
+	}
+	return report.Write(r.result, o.page, o.images)
 }
 
 func newRunner(o options, args []string) (*runner, error) {
@@ -116,7 +123,7 @@ func newRunner(o options, args []string) (*runner, error) {
 		Command: strings.TrimSpace("peers run " + strings.Join(args, " ")),
 		Date:    time.Now().UTC().Truncate(time.Second),
 		Quick:   o.quick, Rounds: o.rounds, Scale: workload.Full(),
-		Machine: host.ReadMachine(), Versions: host.Versions(),
+		Machine: host.ReadMachine(), Versions: host.Versions(o.dir),
 	}
 	if o.quick {
 		r.result.Scale = workload.Quick()
