@@ -4,7 +4,7 @@ import "github.com/dueq-dev/dueq/store"
 
 // cancel returns a code for each reference, and an event for each holder that must be
 // told to stop.
-func (p *partition) cancel(refs []store.Ref, index int) (codes []store.Code, stopped []store.Event) {
+func (p *partition) cancel(refs []store.Ref) (codes []store.Code, stopped []store.Event) {
 	codes = make([]store.Code, len(refs))
 	for i, ref := range refs {
 		e := p.find(ref)
@@ -15,7 +15,7 @@ func (p *partition) cancel(refs []store.Ref, index int) (codes []store.Code, sto
 		}
 		if codes[i] == store.CodeRunning {
 			p.stop(e)
-			stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: index, ID: e.id})
+			stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: p.index, ID: e.id})
 		}
 	}
 	return codes, stopped

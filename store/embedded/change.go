@@ -28,20 +28,29 @@ const (
 )
 
 // count notes that something happened.
-func (p *partition) count(c counter) { p.counts[c]++ }
+func (p *partition) count(c counter) {
+	p.counts[c]++
+	p.journal.counted(c)
+}
 
 // insert adds a message: (none) -> waiting until e.at. It takes its key.
 func (p *partition) insert(e *entry) {
-	p.byID[e.id] = e
-	p.most = max(p.most, len(p.byID))
-	e.state = waiting
-	p.waiting.add(e)
-	p.takeKey(e)
+	p.journal.put(e, waiting)
+	p.add(e, waiting)
+}
+
+// restore adds a message in any state, in place of what is known of it.
+func (p *partition) restore(e *entry, s state) {
+	if old := p.byID[e.id]; old != nil {
+		p.remove(old)
+	}
+	p.add(e, s)
 }
 
 // remove drops a message with all that is known of it: any state -> (gone). Its key
 // is free.
 func (p *partition) remove(e *entry) {
+	p.journal.removed(e)
 	p.freeKey(e)
 	p.leave(e)
 	e.state = gone
@@ -51,6 +60,7 @@ func (p *partition) remove(e *entry) {
 
 // schedule makes a message due: any state -> waiting.
 func (p *partition) schedule(e *entry, due int64) {
+	p.journal.moved(opSchedule, e, due)
 	p.leave(e)
 	e.state, e.at = waiting, due
 	p.waiting.add(e)
@@ -59,6 +69,7 @@ func (p *partition) schedule(e *entry, due int64) {
 // lease hands a message out, or gives its holder another deadline:
 // waiting, leased -> leased.
 func (p *partition) lease(e *entry, deadline int64) {
+	p.journal.moved(opLease, e, deadline)
 	p.leave(e)
 	e.state, e.at = leased, deadline
 	p.leased.add(e)
@@ -67,39 +78,67 @@ func (p *partition) lease(e *entry, deadline int64) {
 // bury makes a message a dead letter: any state -> dead. Its key is free and a
 // cancellation that was asked for is dropped.
 func (p *partition) bury(e *entry, at int64) {
+	p.journal.moved(opBury, e, at)
 	p.freeKey(e)
 	p.leave(e)
-	e.state, e.at, e.stopping = dead, at, false
+	e.state, e.at = dead, at
+	if e.stopping() {
+		e.rare.stopping = false
+	}
 	p.dead.add(e)
 }
 
 // redrive brings a dead letter back with its key: dead -> waiting.
 func (p *partition) redrive(e *entry, due int64) {
-	p.schedule(e, due)
+	p.journal.moved(opRedrive, e, due)
+	p.leave(e)
+	e.state, e.at = waiting, due
+	p.waiting.add(e)
 	p.takeKey(e)
 }
 
 // stop notes that a leased message's cancellation was asked for.
-func (p *partition) stop(e *entry) { e.stopping = true }
+func (p *partition) stop(e *entry) {
+	p.journal.stopped(e)
+	e.extra().stopping = true
+}
 
 // note replaces what is known about the past of a message.
 func (p *partition) note(e *entry, past history) {
-	if e.history == nil {
-		e.history = new(history)
-	}
-	*e.history = past
+	p.journal.noted(e, past)
+	e.extra().history = past
 }
 
 // rememberPush keeps a producer's call for its repetition.
 func (p *partition) rememberPush(producer string, number uint64, results []store.PushResult, now instant) {
 	last := p.producers.last(producer, now)
 	last.number, last.answer = number, rememberedResults(results)
+	p.journal.pushed(last)
 }
 
 // rememberClaim keeps a consumer's call for its repetition.
 func (p *partition) rememberClaim(consumer string, number uint64, deliveries []store.Delivery, now instant) {
 	last := p.consumers.last(consumer, now)
 	last.number, last.answer = number, appendHandedOut(last.answer[:0], deliveries)
+	p.journal.claimed(last)
+}
+
+// add puts a message where its state says, with its key unless it is dead.
+func (p *partition) add(e *entry, s state) {
+	p.byID[e.id] = e
+	p.most = max(p.most, len(p.byID))
+	e.state = s
+	switch s {
+	case waiting:
+		p.waiting.add(e)
+	case leased:
+		p.leased.add(e)
+	case dead:
+		p.dead.add(e)
+		return
+	case gone:
+	}
+	p.takeKey(e)
 }
 
 // leave takes a message out of the order it is in.
@@ -117,14 +156,14 @@ func (p *partition) leave(e *entry) {
 
 func (p *partition) takeKey(e *entry) {
 	if e.keyed {
-		p.byKey[p.payload(e).key()] = e
+		p.byKey[e.key()] = e
 		p.keyed++
 	}
 }
 
 func (p *partition) freeKey(e *entry) {
 	if e.keyed && e.state != dead {
-		delete(p.byKey, p.payload(e).key())
+		delete(p.byKey, e.key())
 		p.keyed--
 	}
 }

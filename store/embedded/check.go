@@ -85,20 +85,23 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	if past.failures > past.deliveries {
 		report("failed %d times in %d deliveries", past.failures, past.deliveries)
 	}
-	if e.state == dead && e.history == nil {
+	if e.state == dead && past == (history{}) {
 		report("is dead without a history")
 	}
-	if e.stopping && e.state != leased {
+	if e.stopping() && e.state != leased {
 		report("is asked to stop but not leased")
 	}
 	if problem := p.keyProblem(e); problem != "" {
 		report("%s", problem)
 	}
+	if _, err := p.payload(e); err != nil {
+		report("%s", err)
+	}
 	return found
 }
 
 func (p *partition) keyProblem(e *entry) string {
-	key := p.payload(e).key()
+	key := e.content.key()
 	switch {
 	case e.keyed != (key != ""):
 		return "does not know whether it has a key"

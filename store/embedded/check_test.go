@@ -21,9 +21,9 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"key left behind", func(p *partition) { p.byKey["gone"] = p.byID[id(1)] }, "keys held: 3, want 2"},
 		{"dead one holds its key", func(p *partition) { p.byKey["k4"] = p.byID[id(4)] }, `is dead but holds the key "k4"`},
 		{"key flag", func(p *partition) { p.byID[id(2)].keyed = false }, "does not know whether it has a key"},
-		{"no history", func(p *partition) { p.byID[id(4)].history = nil }, "dead without a history"},
-		{"history", func(p *partition) { p.byID[id(4)].history.failures = 2 }, "failed 2 times in 1 deliveries"},
-		{"stop", func(p *partition) { p.byID[id(1)].stopping = true }, "asked to stop but not leased"},
+		{"no history", func(p *partition) { p.byID[id(4)].rare = nil }, "dead without a history"},
+		{"history", func(p *partition) { p.byID[id(4)].rare.history.failures = 2 }, "failed 2 times in 1 deliveries"},
+		{"stop", func(p *partition) { p.byID[id(1)].extra().stopping = true }, "asked to stop but not leased"},
 		{"counters", func(p *partition) { p.counts[countAcked]++ }, "sent less gone: 3, want 4"},
 	}
 	for _, tt := range tests {

@@ -56,7 +56,7 @@ func (p *partition) sweep(now instant) {
 			return
 		}
 		p.count(countLeaseLost)
-		if e.stopping {
+		if e.stopping() {
 			p.count(countCancelled)
 			p.remove(e)
 			continue
@@ -105,14 +105,19 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 			p.remove(e)
 			continue
 		}
-		bytes += len(p.payload(e))
+		content, err := p.payload(e)
+		if err != nil {
+			p.condemn(e, err, now)
+			continue
+		}
+		bytes += len(content)
 		if bytes > store.MaxBatchBytes && len(deliveries) > 0 {
 			break
 		}
 		if deliveries == nil {
 			deliveries = make([]store.Delivery, 0, min(r.Max, p.waiting.len()))
 		}
-		deliveries = append(deliveries, p.delivery(e, e.at))
+		deliveries = append(deliveries, e.delivery(content, e.at))
 		p.handOver(e, r, now)
 	}
 	return deliveries
@@ -133,17 +138,30 @@ func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
 func (p *partition) handOutAgain(last []handedOut) []store.Delivery {
 	deliveries := make([]store.Delivery, 0, len(last))
 	for _, h := range last {
-		if e := p.held(h.receipt); e != nil {
-			deliveries = append(deliveries, p.delivery(e, h.due))
+		e := p.held(h.receipt)
+		if e == nil {
+			continue
+		}
+		if content, err := p.payload(e); err == nil {
+			deliveries = append(deliveries, e.delivery(content, h.due))
 		}
 	}
 	return deliveries
 }
 
+// condemn makes a dead letter of a message whose payload cannot be read: it would
+// come back as the first one due for ever.
+func (p *partition) condemn(e *entry, err error, now instant) {
+	past := e.past()
+	past.failure = err.Error()[:min(len(err.Error()), store.MaxFailure)]
+	p.count(countDeadLettered)
+	p.note(e, past)
+	p.bury(e, now.ms)
+}
+
 // delivery returns the next or current delivery of e. The receiver may do with it
 // what it likes: nothing of it is shared.
-func (p *partition) delivery(e *entry, due int64) store.Delivery {
-	content := p.payload(e)
+func (e *entry) delivery(content payload, due int64) store.Delivery {
 	return store.Delivery{
 		Receipt:     e.receipt(),
 		Key:         cloneKey(content),
@@ -151,7 +169,7 @@ func (p *partition) delivery(e *entry, due int64) store.Delivery {
 		Body:        content.body(math.MaxInt),
 		Due:         due,
 		MaxAttempts: int(e.maxAttempts),
-		Expiry:      e.expiry,
+		Expiry:      e.expiry(),
 		Failures:    int(e.past().failures),
 	}
 }

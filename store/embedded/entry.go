@@ -16,15 +16,21 @@ const (
 // entry is one live message. There are many: it is laid out to fill 64 bytes.
 type entry struct {
 	id      store.ID
-	at      int64 // waiting: due; leased: deadline; dead: time of death
-	expiry  int64 // 0: none
-	content payload
-	history *history // nil for as long as nothing has gone wrong
+	at      int64   // waiting: due; leased: deadline; dead: time of death
+	content payload // all of it or, when it is in the log, only the key
+	rare    *rare   // what few messages have, nil for the others
+	stored  stored  // where the payload is in the log
 
 	maxAttempts uint16
 	state       state
 	keyed       bool
-	stopping    bool // leased, and its cancellation was asked for
+}
+
+// rare is what only few messages have.
+type rare struct {
+	expiry   int64 // 0: none
+	stopping bool  // leased, and its cancellation was asked for
+	history  history
 }
 
 // history is what has become of the deliveries of a message that ended, none of
@@ -48,10 +54,37 @@ const (
 
 // past returns e's history, a zero one where there is none.
 func (e *entry) past() history {
-	if e.history == nil {
+	if e.rare == nil {
 		return history{}
 	}
-	return *e.history
+	return e.rare.history
+}
+
+// expiry returns the instant from which e is not delivered, 0 if there is none.
+func (e *entry) expiry() int64 {
+	if e.rare == nil {
+		return 0
+	}
+	return e.rare.expiry
+}
+
+// stopping reports whether e is leased and its cancellation was asked for.
+func (e *entry) stopping() bool { return e.rare != nil && e.rare.stopping }
+
+// extra returns what few messages have, to be changed.
+func (e *entry) extra() *rare {
+	if e.rare == nil {
+		e.rare = new(rare)
+	}
+	return e.rare
+}
+
+// key returns e's key, "" if it has none, without copying it.
+func (e *entry) key() string {
+	if !e.keyed {
+		return ""
+	}
+	return e.content.key()
 }
 
 // attempt returns the number of the delivery that is under way or, when e is not
@@ -64,7 +97,10 @@ func (e *entry) receipt() store.Receipt {
 }
 
 // expired reports whether e must no longer be delivered.
-func (e *entry) expired(now instant) bool { return e.expiry > 0 && now.reached(e.expiry) }
+func (e *entry) expired(now instant) bool {
+	at := e.expiry()
+	return at > 0 && now.reached(at)
+}
 
 // stateAt returns where a live e is at an instant.
 func (e *entry) stateAt(now instant) store.State {

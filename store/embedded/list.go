@@ -14,7 +14,11 @@ func (p *partition) list(r store.ListRequest, from position, now instant) store.
 			page.Next = encodeCursor(letter(r.State), position{last.at, last.id})
 			break
 		}
-		page.Records = append(page.Records, p.record(e, r.BodyLimit, now))
+		content, err := p.payload(e)
+		if err != nil {
+			content = e.content // what is known of it without the log: the key
+		}
+		page.Records = append(page.Records, p.record(e, content, r.BodyLimit, now))
 		bytes += len(page.Records[i].Body)
 	}
 	return page

@@ -11,6 +11,7 @@ import (
 // and changed by the methods in change.go alone.
 type partition struct {
 	queue *queue
+	index int
 
 	mu      sync.Mutex
 	byID    map[store.ID]*entry
@@ -21,14 +22,16 @@ type partition struct {
 	keyed   int               // messages that hold a key: what len(byKey) must be
 	most    int               // size of byID at its highest, see remove
 	counts  [counters]int64
+	journal *journal // writes every change to the log; nil when there is none
 
 	producers calls[pushAnswer]
 	consumers calls[[]handedOut]
 }
 
-func newPartition(q *queue) *partition {
-	return &partition{
+func newPartition(q *queue, index int) *partition {
+	p := &partition{
 		queue:     q,
+		index:     index,
 		byID:      make(map[store.ID]*entry),
 		byKey:     make(map[string]*entry),
 		waiting:   newTimetable(),
@@ -37,10 +40,19 @@ func newPartition(q *queue) *partition {
 		producers: newCalls[pushAnswer](),
 		consumers: newCalls[[]handedOut](),
 	}
+	if q.store.log != nil {
+		p.journal = newJournal(q.store, store.Partition{Queue: q.name, Index: index})
+	}
+	return p
 }
 
 // payload returns what e carries. It is the only way to it.
-func (p *partition) payload(e *entry) payload { return e.content }
+func (p *partition) payload(e *entry) (payload, error) {
+	if p.journal == nil {
+		return e.content, nil
+	}
+	return p.journal.payload(e)
+}
 
 // find returns the live message with an id, or the one that holds a key; else nil.
 func (p *partition) find(ref store.Ref) *entry {
@@ -59,8 +71,8 @@ func (p *partition) held(r store.Receipt) *entry {
 }
 
 // record returns e as the port shows it, with at most so many bytes of the body.
-func (p *partition) record(e *entry, bodyLimit int, now instant) store.Record {
-	content, past := p.payload(e), e.past()
+func (p *partition) record(e *entry, content payload, bodyLimit int, now instant) store.Record {
+	past := e.past()
 	r := store.Record{
 		ID:          e.id,
 		Key:         cloneKey(content),
@@ -70,11 +82,11 @@ func (p *partition) record(e *entry, bodyLimit int, now instant) store.Record {
 		State:       e.stateAt(now),
 		At:          e.at,
 		MaxAttempts: int(e.maxAttempts),
-		Expiry:      e.expiry,
+		Expiry:      e.expiry(),
 		Attempt:     int(past.deliveries),
 		Failures:    int(past.failures),
 		LastFailure: past.failure,
-		Cancelling:  e.stopping,
+		Cancelling:  e.stopping(),
 	}
 	if e.state == leased {
 		r.Attempt = e.attempt()
@@ -82,11 +94,16 @@ func (p *partition) record(e *entry, bodyLimit int, now instant) store.Record {
 	return r
 }
 
-// get answers store.Store.Get; ok is false when there is no such message.
-func (p *partition) get(ref store.Ref, now instant) (r store.Record, ok bool) {
+// get answers store.Store.Get, with store.ErrNotFound when there is no such message
+// and store.ErrCorrupt when it cannot be read.
+func (p *partition) get(ref store.Ref, now instant) (store.Record, error) {
 	e := p.find(ref)
 	if e == nil {
-		return store.Record{}, false
+		return store.Record{}, store.ErrNotFound
 	}
-	return p.record(e, math.MaxInt, now), true
+	content, err := p.payload(e)
+	if err != nil {
+		return store.Record{}, err
+	}
+	return p.record(e, content, math.MaxInt, now), nil
 }

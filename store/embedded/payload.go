@@ -59,6 +59,34 @@ func (p payload) headersAt() int { return payloadStart + int(p[0]) }
 
 func (p payload) bodyAt() int { return p.headersAt() + int(p[1])<<8 + int(p[2]) }
 
+// keyOnly returns a payload with the same key and nothing else, which keeps nothing
+// of p in memory.
+func (p payload) keyOnly() payload {
+	if p[0] == 0 {
+		return "\x00\x00\x00"
+	}
+	return payload(string(p[:1]) + "\x00\x00" + p.key())
+}
+
+// wellFormed reports whether b can be used as a payload.
+func wellFormed(b []byte) bool {
+	if len(b) < payloadStart {
+		return false
+	}
+	p := payload(b)
+	if p.bodyAt() > len(p) {
+		return false
+	}
+	texts := 0
+	for packed := string(p[p.headersAt():p.bodyAt()]); packed != ""; texts++ {
+		if len(packed) < 2 || 2+int(packed[0])<<8+int(packed[1]) > len(packed) {
+			return false
+		}
+		_, packed = cutText(packed)
+	}
+	return texts%2 == 0
+}
+
 // key returns the key without copying it: it keeps all of p in memory.
 func (p payload) key() string { return string(p[payloadStart:p.headersAt()]) }
 

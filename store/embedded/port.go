@@ -18,7 +18,9 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	}
 	var results []store.PushResult
 	part := s.makePartition(p)
-	s.wakingStep(p, part, func(now instant) { results = part.push(r, now) })
+	if err := s.change(ctx, part, pushEffort(&r), func(now instant) { results = part.push(r, now) }); err != nil {
+		return nil, err
+	}
 	return results, nil
 }
 
@@ -28,9 +30,13 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return store.ClaimResult{}, err
 	}
-	result := store.ClaimResult{Wait: store.MaxWait}
-	if part := s.partition(p); part != nil {
-		s.step(part, func(now instant) { result = part.claim(r, now) })
+	part := s.partition(p)
+	if part == nil {
+		return store.ClaimResult{Wait: store.MaxWait}, nil
+	}
+	var result store.ClaimResult
+	if err := s.change(ctx, part, claimEffort(&r), func(now instant) { result = part.claim(r, now) }); err != nil {
+		return store.ClaimResult{}, err
 	}
 	return result, nil
 }
@@ -45,7 +51,9 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 		return slices.Repeat([]store.Code{store.CodeGone}, len(r.Items)), nil
 	}
 	var codes []store.Code
-	s.wakingStep(p, part, func(now instant) { codes = part.settle(r, now) })
+	if err := s.change(ctx, part, settleEffort(&r), func(now instant) { codes = part.settle(r, now) }); err != nil {
+		return nil, err
+	}
 	return codes, nil
 }
 
@@ -61,8 +69,11 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, refs []store.Ref)
 	}
 	var codes []store.Code
 	var stopped []store.Event
-	s.step(part, func(instant) { codes, stopped = part.cancel(refs, p.Index) })
+	err := s.change(ctx, part, moveEffort(len(refs)), func(instant) { codes, stopped = part.cancel(refs) })
 	s.watchers.tell(p.Queue, stopped...)
+	if err != nil {
+		return nil, err
+	}
 	return codes, nil
 }
 
@@ -76,7 +87,10 @@ func (s *Store) Reschedule(ctx context.Context, p store.Partition, moves []store
 		return slices.Repeat([]store.Code{store.CodeNotFound}, len(moves)), nil
 	}
 	var codes []store.Code
-	s.wakingStep(p, part, func(now instant) { codes = part.reschedule(moves, now) })
+	err := s.change(ctx, part, moveEffort(len(moves)), func(now instant) { codes = part.reschedule(moves, now) })
+	if err != nil {
+		return nil, err
+	}
 	return codes, nil
 }
 
@@ -86,18 +100,18 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 		return store.Record{}, err
 	}
 	var record store.Record
-	var found bool
+	err := store.ErrNotFound
 	if part := s.partition(p); part != nil {
-		s.step(part, func(now instant) { record, found = part.get(ref, now) })
+		s.step(part, func(now instant) { record, err = part.get(ref, now) })
 	}
-	if !found {
-		return store.Record{}, noMessage(p, ref)
+	if err != nil {
+		return store.Record{}, about(p, ref, err)
 	}
 	return record, nil
 }
 
-func noMessage(p store.Partition, ref store.Ref) error {
-	e := &store.Error{Queue: p.Queue, Err: store.ErrNotFound}
+func about(p store.Partition, ref store.Ref, err error) error {
+	e := &store.Error{Queue: p.Queue, Err: err}
 	if !ref.ID.IsZero() {
 		e.ID = ref.ID.String()
 	}
@@ -153,7 +167,10 @@ func (s *Store) Redrive(ctx context.Context, p store.Partition, ids []store.ID) 
 		return slices.Repeat([]store.PushResult{{Code: store.CodeNotFound}}, len(ids)), nil
 	}
 	var results []store.PushResult
-	s.wakingStep(p, part, func(now instant) { results = part.redriveAll(ids, now) })
+	err := s.change(ctx, part, moveEffort(len(ids)), func(now instant) { results = part.redriveAll(ids, now) })
+	if err != nil {
+		return nil, err
+	}
 	return results, nil
 }
 
@@ -162,9 +179,13 @@ func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeReque
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return 0, err
 	}
+	part := s.partition(p)
+	if part == nil {
+		return 0, nil
+	}
 	n := 0
-	if part := s.partition(p); part != nil {
-		s.step(part, func(now instant) { n = part.purge(r, now) })
+	if err := s.change(ctx, part, moveEffort(r.Limit), func(now instant) { n = part.purge(r, now) }); err != nil {
+		return 0, err
 	}
 	return n, nil
 }
@@ -175,7 +196,7 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	if err := s.usable(ctx, store.ValidateQueue(queue), c.Validate()); err != nil {
 		return store.Settings{}, err
 	}
-	settings, err := s.configure(queue, c)
+	settings, err := s.configureDurably(ctx, queue, c)
 	if err != nil {
 		return store.Settings{}, err
 	}

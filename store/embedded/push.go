@@ -63,7 +63,7 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	}
 	e := &entry{id: m.ID, at: due, content: newPayload(m), keyed: m.Key != "", maxAttempts: uint16(m.MaxAttempts)}
 	if m.TTL > 0 {
-		e.expiry = now.after(m.TTL)
+		e.extra().expiry = now.after(m.TTL)
 	}
 	p.insert(e)
 	p.count(countSent)
@@ -72,7 +72,8 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 
 // sameAs tells a message that was pushed again from another one with the same id.
 func (p *partition) sameAs(e *entry, m *store.Message) store.Code {
-	if int(e.maxAttempts) == m.MaxAttempts && p.payload(e) == newPayload(m) {
+	content, err := p.payload(e)
+	if err == nil && int(e.maxAttempts) == m.MaxAttempts && content == newPayload(m) {
 		return store.CodeOK
 	}
 	return store.CodeConflict

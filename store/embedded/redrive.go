@@ -16,7 +16,7 @@ func (p *partition) redriveOne(id store.ID, now instant) store.PushResult {
 		return store.PushResult{Code: store.CodeNotFound}
 	}
 	if e.keyed {
-		if holder := p.byKey[p.payload(e).key()]; holder != nil {
+		if holder := p.byKey[e.key()]; holder != nil {
 			return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
 		}
 	}

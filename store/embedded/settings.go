@@ -10,12 +10,15 @@ import (
 // queue is a named stream of messages. Its settings are read under a partition's
 // mutex and replaced as a whole without it.
 type queue struct {
+	name       string
+	store      *Store
 	settings   atomic.Pointer[store.Settings]
 	partitions map[int]*partition // under Store.mu
+	home       uint32             // segment of the log with the settings' last frame, under Store.mu
 }
 
-func newQueue() *queue {
-	q := &queue{partitions: make(map[int]*partition)}
+func newQueue(name string, s *Store) *queue {
+	q := &queue{name: name, store: s, partitions: make(map[int]*partition)}
 	q.settings.Store(&store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody})
 	return q
 }
@@ -23,7 +26,7 @@ func newQueue() *queue {
 // partition returns a partition and makes it if it is missing, under the store's mutex.
 func (q *queue) partition(index int) *partition {
 	if q.partitions[index] == nil {
-		q.partitions[index] = newPartition(q)
+		q.partitions[index] = newPartition(q, index)
 	}
 	return q.partitions[index]
 }
@@ -52,7 +55,7 @@ func changed(s store.Settings, c store.Change, exists bool) (store.Settings, err
 	return s, nil
 }
 
-// configure changes a queue's settings under the store's mutex.
+// configure changes a queue's settings under the store's mutex, and writes them down.
 func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,18 +64,40 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 		if !c.Create {
 			return store.Settings{}, notFound(name)
 		}
-		q = newQueue()
+		q = newQueue(name, s)
 	}
 	settings, err := changed(q.load(), c, exists)
 	if err != nil {
 		return store.Settings{}, err
 	}
-	q.settings.Store(&settings)
-	s.queues[name] = q
+	if !exists || settings != q.load() {
+		q.settings.Store(&settings)
+		s.queues[name] = q
+		q.writeSettings()
+	}
 	for i := range settings.Partitions {
 		q.partition(i) // so that they know it when the queue is paused before the first push
 	}
 	return settings, nil
+}
+
+// writeSettings appends the settings to the log, if there is one, under the store's
+// mutex.
+func (q *queue) writeSettings() {
+	if log := q.store.log; log != nil {
+		spot, _ := log.Append(appendSettings(q.name, q.load()))
+		q.home = spot.Segment
+	}
+}
+
+// repeatSettings writes a queue's settings down again, unless that was done in a
+// segment behind the oldest.
+func (s *Store) repeatSettings(name string, oldest uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if q := s.queues[name]; q.home <= oldest {
+		q.writeSettings()
+	}
 }
 
 func notFound(queue string) error { return &store.Error{Queue: queue, Err: store.ErrNotFound} }

@@ -23,7 +23,7 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 		p.count(countAcked)
 		p.remove(e)
 		return store.CodeOK
-	case e.stopping:
+	case e.stopping():
 		p.count(countCancelled)
 		p.remove(e)
 		return store.CodeCancelled
@@ -49,7 +49,7 @@ func (p *partition) extend(e *entry, deadline int64) store.Code {
 	if deadline > e.at {
 		p.lease(e, deadline)
 	}
-	if e.stopping {
+	if e.stopping() {
 		return store.CodeCancelled
 	}
 	return store.CodeOK

@@ -2,12 +2,14 @@ package embedded
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
 
 // Config of a Store. The zero value is ready to use.
@@ -15,6 +17,20 @@ type Config struct {
 	// Now is the store's clock; nil is time.Now. It is called with locks held and
 	// must not call the store. It may go backwards: then things become due later.
 	Now func() time.Time
+
+	// The rest is for Open.
+
+	// SyncEvery makes calls return before their changes are on disk, which happens
+	// that often: a power cut, though not the end of the process, may undo the last of
+	// them. 0: every call that promises something waits for the disk.
+	SyncEvery time.Duration
+	// NeverSync leaves it to the operating system when changes get to the disk.
+	NeverSync bool
+	// Repair opens a damaged store: what cannot be read is skipped, see Store.Damage.
+	Repair bool
+	// Logger is told of torn ends that were cut off, of damage, of a full disk; nil is
+	// slog.Default().
+	Logger *slog.Logger
 }
 
 // Store is a store.Store inside the process. All methods are safe for concurrent
@@ -27,15 +43,23 @@ type Store struct {
 	closed    chan struct{}
 	closeOnce sync.Once
 
-	mu     sync.RWMutex // guards queues and queue.partitions
+	mu     sync.RWMutex // guards queues, queue.partitions and queue.home
 	queues map[string]*queue
+
+	// Of a store on disk; nil and unused in memory.
+	log    *wal.Log
+	live   usage
+	finish func() error // ends what Open began
+	damage []Damage
 }
 
 var _ store.Store = (*Store)(nil)
 
 // NewMemory returns an empty store whose messages live as long as the process. It
 // starts nothing: a store that is dropped without Close leaks nothing.
-func NewMemory(c Config) *Store {
+func NewMemory(c Config) *Store { return newStore(c) }
+
+func newStore(c Config) *Store {
 	now := c.Now
 	if now == nil {
 		now = time.Now
@@ -55,8 +79,14 @@ func (s *Store) ClockMoved() { s.watchers.tellAll(store.Event{Kind: store.EventR
 
 // Close makes all methods return store.ErrClosed, those that are waiting too.
 func (s *Store) Close() error {
-	s.closeOnce.Do(func() { close(s.closed) })
-	return nil
+	var err error
+	s.closeOnce.Do(func() {
+		close(s.closed)
+		if s.finish != nil {
+			err = s.finish()
+		}
+	})
+	return err
 }
 
 // usable returns why no call can be made: the request is invalid, the caller has
@@ -95,12 +125,28 @@ func (s *Store) makePartition(p store.Partition) *partition {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.queues[p.Queue]
+	return s.queue(p.Queue).partition(p.Index)
+}
+
+// queue returns a queue and makes it if it is missing, under the store's mutex.
+func (s *Store) queue(name string) *queue {
+	q := s.queues[name]
 	if q == nil {
-		q = newQueue()
-		s.queues[p.Queue] = q
+		q = newQueue(name, s)
+		s.queues[name] = q
 	}
-	return q.partition(p.Index)
+	return q
+}
+
+// allPartitions returns the partitions of all queues.
+func (s *Store) allPartitions() []*partition {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	var all []*partition
+	for _, q := range s.queues {
+		all = slices.AppendSeq(all, maps.Values(q.partitions))
+	}
+	return all
 }
 
 // step runs one atomic step on a partition.
@@ -108,20 +154,6 @@ func (s *Store) step(part *partition, do func(now instant)) {
 	part.mu.Lock()
 	defer part.mu.Unlock()
 	do(s.clock()) // read under the lock: steps that follow each other see time in that order
-}
-
-// wakingStep is step for operations that may give a partition an earlier first
-// message: then it wakes those who wait for the one they know of.
-func (s *Store) wakingStep(p store.Partition, part *partition, do func(now instant)) {
-	var sooner bool
-	s.step(part, func(now instant) {
-		known := part.waiting.firstAt()
-		do(now)
-		sooner = part.waiting.firstAt() < known
-	})
-	if sooner {
-		s.watchers.tell(p.Queue, store.Event{Kind: store.EventWake, Partition: p.Index})
-	}
 }
 
 // known returns the queues of that name, or all when it is empty, in order.

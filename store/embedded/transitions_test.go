@@ -185,7 +185,7 @@ func TestWhoGivesWayToANewMessageWithItsKey(t *testing.T) {
 			r := newRig(t)
 			lead(r, tt.state, "k")
 			if tt.ttl > 0 {
-				r.inner().byID[id(1)].expiry = epoch + tt.ttl
+				r.inner().byID[id(1)].extra().expiry = epoch + tt.ttl
 			}
 			r.clock.move(time.Millisecond)
 			m := message(2)

@@ -1,0 +1,159 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
+)
+
+// A call that changes something on a store with a log goes like this:
+//
+//  1. Space for what it may write is made sure of, before anything is changed.
+//  2. Under the partition's mutex, the step changes the partition in memory, and its
+//     frame is appended to the log, in memory too. So the order of the frames of a
+//     partition is that of its steps.
+//  3. Without the mutex, the call waits until its frame, and with it all before it,
+//     is as durable as was promised. One fsync serves all who wait.
+//
+// Between 2 and 3 others see what is not durable yet: a message may be claimed before
+// its push has returned. What they write stands behind it in the log, so no crash
+// can keep theirs and lose it. And no call that changes something returns before
+// everything the partition has written is durable, even if it changed nothing
+// itself: its answer may rest on that. Only reads and claims see the future.
+//
+// When a write or an fsync fails, what is on disk is unknown, and trying again would
+// prove nothing: the log has stopped, all changes fail from then on, reads go on.
+
+// patience is how long the answer to a call that changes something waits.
+type patience int
+
+const (
+	untilDurable patience = iota // as the store's settings define it
+	untilWritten                 // survives the process; a power cut may undo it
+)
+
+// effort is what a call may take.
+type effort struct {
+	size int     // bytes of the log, about
+	use  wal.Use // what for
+	wait patience
+	idle bool // there is nothing to wait for if the step found nothing to do
+}
+
+// Bytes that changes take in the log, about. Too low a number does no harm: the space
+// that is allocated ahead is larger.
+const (
+	frameSize   = 256 // head, names, counters
+	itemSize    = 64  // one message moved and remembered
+	messageSize = 128 // one message pushed, besides its payload
+)
+
+func pushEffort(r *store.PushRequest) effort {
+	size := frameSize
+	for i := range r.Messages {
+		size += messageSize + r.Messages[i].Size()
+	}
+	return effort{size: size, use: wal.Add}
+}
+
+func claimEffort(r *store.ClaimRequest) effort {
+	e := effort{size: frameSize + itemSize*(r.Max+maxSweep), use: wal.Drain, wait: untilWritten, idle: true}
+	if r.AckOnClaim {
+		e.wait = untilDurable // or a power cut would bring back what must come once
+	}
+	return e
+}
+
+func settleEffort(r *store.SettleRequest) effort {
+	e := effort{size: frameSize + itemSize*len(r.Items), use: wal.Drain}
+	for i := range r.Items {
+		e.size += len(r.Items[i].Failure)
+	}
+	if r.Verdict == store.Extend {
+		e.wait = untilWritten
+	}
+	return e
+}
+
+func moveEffort(items int) effort {
+	return effort{size: frameSize + itemSize*items, use: wal.Drain}
+}
+
+// change runs one atomic step that may change a partition, and returns when its effect
+// is durable. When it fails before the step, nothing was changed; after it, the
+// outcome is unknown.
+func (s *Store) change(ctx context.Context, part *partition, e effort, do func(now instant)) error {
+	if s.log == nil {
+		s.wakingStep(part, do)
+		return nil
+	}
+	if err := s.log.Admit(e.size, e.use); err != nil {
+		return admitError(err, e.use)
+	}
+	defer s.log.Release(e.size)
+	var end wal.Position
+	var matters bool
+	s.wakingStep(part, func(now instant) {
+		do(now)
+		end, matters = part.journal.commit()
+	})
+	switch {
+	case e.idle && !matters:
+		return nil
+	case e.wait == untilWritten:
+		return logError(s.log.Written(end))
+	}
+	return logError(s.log.Kept(ctx, end))
+}
+
+// configureDurably is change for settings.
+func (s *Store) configureDurably(ctx context.Context, name string, c store.Change) (store.Settings, error) {
+	if s.log == nil || c == (store.Change{}) {
+		return s.configure(name, c)
+	}
+	if err := s.log.Admit(frameSize, wal.Drain); err != nil {
+		return store.Settings{}, admitError(err, wal.Drain)
+	}
+	defer s.log.Release(frameSize)
+	settings, err := s.configure(name, c)
+	if err != nil {
+		return settings, err
+	}
+	return settings, logError(s.log.Kept(ctx, s.log.End()))
+}
+
+// wakingStep is step for operations that may give a partition an earlier first
+// message: then it wakes those who wait for the one they know of.
+func (s *Store) wakingStep(part *partition, do func(now instant)) {
+	var sooner bool
+	s.step(part, func(now instant) {
+		known := part.waiting.firstAt()
+		do(now)
+		sooner = part.waiting.firstAt() < known
+	})
+	if sooner {
+		s.watchers.tell(part.queue.name, store.Event{Kind: store.EventWake, Partition: part.index})
+	}
+}
+
+// admitError is for a call that changed nothing.
+func admitError(err error, use wal.Use) error {
+	if errors.Is(err, wal.ErrFull) && use == wal.Add {
+		return fmt.Errorf("%w: %w", store.ErrQueueFull, err)
+	}
+	return logError(err)
+}
+
+// logError makes an error of the log one of the port.
+func logError(err error) error {
+	switch {
+	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.Is(err, wal.ErrClosed):
+		return store.ErrClosed
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}

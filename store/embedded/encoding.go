@@ -1,0 +1,233 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// What frames of the log say, byte by byte: docs/FILE_FORMAT.md. Numbers are
+// big-endian or uvarints.
+
+// Kinds of frames: their first byte.
+const (
+	frameStep     = 1 // the changes of one step on a partition
+	frameSettings = 2 // all settings of a queue
+)
+
+// Changes: the first byte of each. A number never changes its meaning.
+const (
+	opPut      = 1  // a whole message, in place of what is known of it
+	opRemove   = 2  //
+	opSchedule = 3  // due
+	opLease    = 4  // deadline
+	opBury     = 5  // time of death
+	opRedrive  = 6  // due
+	opStop     = 7  //
+	opNote     = 8  // history
+	opCount    = 9  // a counter and by how much it grew
+	opTotals   = 10 // all counters
+	opPushed   = 11 // a producer's last call
+	opClaimed  = 12 // a consumer's last call
+)
+
+func appendShort(b []byte, s string) []byte { return append(append(b, byte(len(s))), s...) }
+
+// appendEntry appends what is known of a message besides its id and payload.
+func appendEntry(b []byte, e *entry, s state) []byte {
+	const flagStopping, flagKeyed = 1, 2
+	flags := byte(0)
+	if e.stopping() {
+		flags |= flagStopping
+	}
+	if e.keyed {
+		flags |= flagKeyed
+	}
+	b = append(b, byte(s), flags)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
+	b = binary.AppendUvarint(b, uint64(e.expiry()))
+	b = binary.AppendUvarint(b, uint64(e.maxAttempts))
+	return appendHistory(b, e.past())
+}
+
+func (r *reader) entry(id store.ID) (*entry, state) {
+	e := &entry{id: id}
+	s, flags := state(r.byte()), r.byte()
+	e.at = r.int64()
+	expiry := int64(r.uvarint())
+	e.maxAttempts = uint16(r.uvarint())
+	past := r.history()
+	e.keyed = flags&2 != 0
+	if stopping := flags&1 != 0; expiry != 0 || stopping || past != (history{}) {
+		*e.extra() = rare{expiry: expiry, stopping: stopping, history: past}
+	}
+	if s < waiting || s > dead {
+		r.fail()
+	}
+	return e, s
+}
+
+func appendHistory(b []byte, h history) []byte {
+	b = binary.AppendUvarint(b, uint64(h.deliveries))
+	b = binary.AppendUvarint(b, uint64(h.failures))
+	b = append(b, byte(h.ended))
+	b = binary.AppendUvarint(b, uint64(len(h.failure)))
+	return append(b, h.failure...)
+}
+
+func (r *reader) history() history {
+	return history{
+		deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()), ended: ending(r.byte()), failure: string(r.bytes(int(r.uvarint()))),
+	}
+}
+
+func appendPushed(b []byte, last *call[pushAnswer]) []byte {
+	b = appendCall(append(b, opPushed), last.caller, last.number, last.used, last.answer.count)
+	if last.answer.results == nil {
+		return append(b, 0)
+	}
+	b = append(b, 1)
+	for _, r := range last.answer.results {
+		b = append(append(b, byte(r.Code)), r.Holder[:]...)
+	}
+	return b
+}
+
+func (r *reader) pushed() call[pushAnswer] {
+	var c call[pushAnswer]
+	c.caller, c.number, c.used, c.answer.count = r.call()
+	if r.byte() == 0 {
+		return c
+	}
+	for range c.answer.count {
+		c.answer.results = append(c.answer.results, store.PushResult{Code: store.Code(r.byte()), Holder: r.id()})
+	}
+	return c
+}
+
+func appendClaimed(b []byte, caller string, number uint64, used int64, answer []handedOut) []byte {
+	b = appendCall(append(b, opClaimed), caller, number, used, len(answer))
+	for _, h := range answer {
+		b = append(b, h.receipt.ID[:]...)
+		attempt := uint64(h.receipt.Attempt) << 1
+		if h.receipt.Keyed {
+			attempt |= 1
+		}
+		b = binary.AppendUvarint(b, attempt)
+		b = binary.BigEndian.AppendUint64(b, uint64(h.due))
+	}
+	return b
+}
+
+func (r *reader) claimed() call[[]handedOut] {
+	var c call[[]handedOut]
+	var n int
+	c.caller, c.number, c.used, n = r.call()
+	for range n {
+		receipt := store.Receipt{ID: r.id()}
+		attempt := r.uvarint()
+		receipt.Attempt, receipt.Keyed = int(attempt>>1), attempt&1 != 0
+		c.answer = append(c.answer, handedOut{receipt, r.int64()})
+	}
+	return c
+}
+
+func appendCall(b []byte, caller string, number uint64, used int64, items int) []byte {
+	b = binary.AppendUvarint(appendShort(b, caller), number)
+	b = binary.BigEndian.AppendUint64(b, uint64(used))
+	return binary.AppendUvarint(b, uint64(items))
+}
+
+func (r *reader) call() (caller string, number uint64, used int64, items int) {
+	caller, number, used, items = r.short(), r.uvarint(), r.int64(), int(r.uvarint())
+	if items < 0 || items > store.MaxBatch {
+		r.fail()
+		items = 0
+	}
+	return caller, number, used, items
+}
+
+func appendSettings(queue string, s store.Settings) []byte {
+	b := appendShort([]byte{frameSettings}, queue)
+	b = binary.AppendUvarint(b, uint64(s.Partitions))
+	b = binary.AppendUvarint(b, uint64(s.MaxBody))
+	b = binary.AppendUvarint(b, uint64(s.MaxMessages))
+	if s.Paused {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func (r *reader) settings() (queue string, s store.Settings) {
+	queue = r.short()
+	s = store.Settings{
+		Partitions: int(r.uvarint()), MaxBody: int(r.uvarint()), MaxMessages: int64(r.uvarint()), Paused: r.byte() == 1,
+	}
+	if s.Partitions < 1 || s.Partitions > store.MaxPartitions {
+		r.fail()
+	}
+	return queue, s
+}
+
+// reader takes a frame's body apart. After something that cannot be it returns zeros.
+type reader struct {
+	rest []byte
+	at   int // of rest, in the body
+	err  error
+}
+
+var errFrame = errors.New("a frame with a good checksum does not make sense")
+
+func (r *reader) fail() {
+	r.err = errFrame
+	r.rest = nil
+}
+
+func (r *reader) bytes(n int) []byte {
+	if n < 0 || n > len(r.rest) {
+		r.fail()
+		return nil
+	}
+	b := r.rest[:n]
+	r.rest, r.at = r.rest[n:], r.at+n
+	return b
+}
+
+func (r *reader) byte() byte {
+	if b := r.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint32() uint32 {
+	if b := r.bytes(4); b != nil {
+		return binary.BigEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) int64() int64 {
+	if b := r.bytes(8); b != nil {
+		return int64(binary.BigEndian.Uint64(b))
+	}
+	return 0
+}
+
+func (r *reader) uvarint() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	if n <= 0 {
+		r.fail()
+		return 0
+	}
+	r.bytes(n)
+	return v
+}
+
+func (r *reader) short() string { return string(r.bytes(int(r.byte()))) }
+
+func (r *reader) id() (id store.ID) {
+	copy(id[:], r.bytes(len(id)))
+	return id
+}

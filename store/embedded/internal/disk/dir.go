@@ -1,0 +1,221 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+const (
+	dirMode    = 0o700
+	fileMode   = 0o600
+	othersMay  = 0o002 // write
+	lockName   = "lock"
+	maxPidText = 20
+)
+
+// Dir is a directory of the operating system's, locked for this process.
+type Dir struct {
+	root *os.Root
+	lock *os.File
+}
+
+var _ Disk = (*Dir)(nil)
+
+// OpenDir opens a directory, and makes it, for its owner alone, if it is missing. It
+// refuses one that is a symlink or that everybody may write to: whoever can replace
+// the files behind its back can make the store do anything. ErrLocked names the
+// process that has it open.
+func OpenDir(path string) (*Dir, error) {
+	if err := makeDir(path); err != nil {
+		return nil, err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, fmt.Errorf("%s is not a directory", path)
+	}
+	if info.Mode().Perm()&othersMay != 0 {
+		return nil, fmt.Errorf("everybody may write to %s (mode %#o): want 0700", path, info.Mode().Perm())
+	}
+	root, err := os.OpenRoot(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &Dir{root: root}
+	if err := errors.Join(d.mustBe(info), d.takeLock()); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return d, nil
+}
+
+func makeDir(path string) error {
+	_, err := os.Lstat(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := os.MkdirAll(path, dirMode); err != nil {
+		return err
+	}
+	return syncPath(filepath.Dir(path))
+}
+
+// mustBe makes sure that what was opened is what was looked at: the path may have
+// been replaced in between.
+func (d *Dir) mustBe(want fs.FileInfo) error {
+	got, err := d.root.Stat(".")
+	if err == nil && !os.SameFile(want, got) {
+		err = fmt.Errorf("%s was replaced while it was opened", d.root.Name())
+	}
+	return err
+}
+
+// takeLock locks the directory for as long as this process keeps it open; the lock
+// goes with the process, however that ends.
+func (d *Dir) takeLock() error {
+	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, fileMode)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(d.regular(f, lockName), d.lockFile(f)); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	d.lock = f
+	return nil
+}
+
+func (d *Dir) lockFile(f *os.File) error {
+	if err := flock(f); err != nil {
+		if !errors.Is(err, ErrLocked) {
+			return err
+		}
+		pid := make([]byte, maxPidText)
+		n, _ := f.ReadAt(pid, 0)
+		return fmt.Errorf("%s: %w, pid %s", d.root.Name(), ErrLocked, digits(pid[:n]))
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err := f.WriteAt(fmt.Append(nil, os.Getpid()), 0)
+	return err
+}
+
+// digits returns the digits that text begins with: what else is in the file is not
+// for a terminal.
+func digits(text []byte) string {
+	n := slices.IndexFunc(text, func(c byte) bool { return c < '0' || c > '9' })
+	if n < 0 {
+		n = len(text)
+	}
+	if n == 0 {
+		return "unknown"
+	}
+	return string(text[:n])
+}
+
+// Name returns the path the directory was opened by.
+func (d *Dir) Name() string { return d.root.Name() }
+
+// Close gives up the lock. Files that are still open stay usable.
+func (d *Dir) Close() error { return errors.Join(d.lock.Close(), d.root.Close()) }
+
+// List returns the names of all regular files but the lock's.
+func (d *Dir) List() ([]string, error) {
+	entries, err := fs.ReadDir(d.root.FS(), ".") // sorted
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		if e.Type().IsRegular() && e.Name() != lockName {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Create makes an empty file with mode 0600.
+func (d *Dir) Create(name string) (File, error) {
+	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return nil, spaceError(err)
+	}
+	return file{f}, nil
+}
+
+// Open opens a regular file.
+func (d *Dir) Open(name string) (File, error) {
+	f, err := d.root.OpenFile(name, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.regular(f, name); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return file{f}, nil
+}
+
+// regular returns an error unless f is the regular file with that name, and not what
+// a symlink of that name points to.
+func (d *Dir) regular(f *os.File, name string) error {
+	named, err := d.root.Lstat(name)
+	if err != nil {
+		return err
+	}
+	opened, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if !named.Mode().IsRegular() || !os.SameFile(named, opened) {
+		return fmt.Errorf("%s is not a regular file", filepath.Join(d.root.Name(), name))
+	}
+	return nil
+}
+
+// Rename gives a file another name.
+func (d *Dir) Rename(from, to string) error { return spaceError(d.root.Rename(from, to)) }
+
+// Remove removes a name.
+func (d *Dir) Remove(name string) error { return d.root.Remove(name) }
+
+// Sync makes the names durable.
+func (d *Dir) Sync() error {
+	f, err := d.root.Open(".")
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func syncPath(path string) error {
+	f, err := os.Open(path) //nolint:gosec // the directory that the user named
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// file is a file of the operating system's.
+type file struct{ *os.File }
+
+func (f file) Size() (int64, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+func (f file) WriteAt(b []byte, at int64) (int, error) {
+	n, err := f.File.WriteAt(b, at)
+	return n, spaceError(err)
+}
+
+func (f file) Allocate(size int64) error { return spaceError(allocate(f.File, size)) }
+
+func (f file) Sync() error { return dataSync(f.File) }

@@ -1,0 +1,183 @@
+package wal
+
+import (
+	"context"
+	"time"
+)
+
+// batch is those who wait for the same sync.
+type batch struct {
+	done chan struct{}
+	upto Position // set when the sync begins
+	err  error    // set before done is closed
+}
+
+func newBatch() *batch { return &batch{done: make(chan struct{})} }
+
+func (b *batch) finish(err error) {
+	b.err = err
+	close(b.done)
+}
+
+// Kept returns when everything up to a position is as durable as the log's settings
+// say: on disk or, with SyncEvery and NeverSync, handed to the operating system. It
+// returns the error that stopped the log if that came first, and ctx's if ctx ends.
+func (l *Log) Kept(ctx context.Context, upto Position) error {
+	if l.syncEvery > 0 || l.neverSync {
+		return l.Written(upto)
+	}
+	return l.Synced(ctx, upto)
+}
+
+// Synced is Kept with the disk itself, whatever the settings.
+func (l *Log) Synced(ctx context.Context, upto Position) error {
+	b, err := l.join(upto)
+	if b == nil {
+		return err
+	}
+	select {
+	case <-b.done:
+		return b.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// join returns the batch whose sync includes a position; nil when there is nothing
+// to wait for.
+func (l *Log) join(upto Position) (*batch, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.synced >= upto:
+		return nil, nil
+	case l.err != nil:
+		return nil, l.err
+	case l.flying != nil && l.flying.upto >= upto:
+		return l.flying, nil
+	}
+	l.wakeCommitter()
+	return l.next, nil
+}
+
+func (l *Log) wakeCommitter() {
+	select {
+	case l.wake <- struct{}{}:
+	default: // it has been woken and has not looked yet
+	}
+}
+
+// Written returns when everything up to a position is in the file: it then survives
+// the process, though not a power cut. It writes what is missing itself, in the time
+// the disk needs for syncing what came before.
+func (l *Log) Written(upto Position) error {
+	l.mu.Lock()
+	done, err := l.written >= upto, l.err
+	l.mu.Unlock()
+	if done || err != nil {
+		return err
+	}
+	return l.write(upto)
+}
+
+// write brings everything up to a position into the files, in order.
+func (l *Log) write(upto Position) error {
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	for {
+		l.mu.Lock()
+		p, more := l.window.after(l.written)
+		done, err := l.written >= upto, l.err
+		l.mu.Unlock()
+		if err != nil || done || !more {
+			return err
+		}
+		if err := l.writePart(p); err != nil {
+			return l.fail(err)
+		}
+		l.mu.Lock()
+		l.written = p.end()
+		l.window.forget(l.written)
+		l.mu.Unlock()
+	}
+}
+
+func (l *Log) writePart(p part) error {
+	if l.current != p.segment {
+		if err := l.leave(l.current); err != nil {
+			return err
+		}
+		l.current = p.segment
+	}
+	_, err := p.segment.file.WriteAt(p.data, int64(p.offset))
+	return err
+}
+
+// leave makes a full segment durable before the first byte goes to the next: so only
+// the last segment that holds a frame can have a torn tail.
+func (l *Log) leave(s *segment) error {
+	if err := s.file.Sync(); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.synced = max(l.synced, s.end())
+	size := s.size
+	l.mu.Unlock()
+	return s.file.Truncate(int64(size)) // gives back what was allocated ahead
+}
+
+// commit runs in the log's one goroutine. It syncs for those who wait as soon as
+// the sync before has returned: while one is under way, the next batch gathers.
+func (l *Log) commit() {
+	defer close(l.stopped)
+	var tick <-chan time.Time
+	if l.syncEvery > 0 {
+		ticker := time.NewTicker(l.syncEvery)
+		defer ticker.Stop()
+		tick = ticker.C
+	}
+	for {
+		select {
+		case <-l.closing:
+			return
+		case <-tick:
+		case <-l.wake:
+		}
+		_ = l.sync() // those who wait get the error; nobody else can do anything about it
+	}
+}
+
+// sync makes durable what has been appended, and tells those who wait for that.
+func (l *Log) sync() error {
+	l.mu.Lock()
+	b := l.next
+	b.upto = l.active().end()
+	l.next, l.flying = newBatch(), b
+	failed, idle := l.err, l.synced >= b.upto
+	l.mu.Unlock()
+	err := failed
+	if err == nil && !idle {
+		err = l.syncTo(b.upto)
+	}
+	l.mu.Lock()
+	if err == nil {
+		l.synced = max(l.synced, b.upto)
+	}
+	l.flying = nil
+	l.mu.Unlock()
+	b.finish(err)
+	return err
+}
+
+func (l *Log) syncTo(upto Position) error {
+	if err := l.write(upto); err != nil {
+		return err
+	}
+	l.writing.Lock()
+	s := l.current // segments before it are durable since it was begun
+	l.writing.Unlock()
+	if err := s.file.Sync(); err != nil {
+		return l.fail(err)
+	}
+	return nil
+}

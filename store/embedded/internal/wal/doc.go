@@ -1,0 +1,31 @@
+// Package wal is an append-only log of frames in numbered segment files, with one
+// fsync for many callers. What the frames say is not its business.
+//
+//	frame.go    one frame: header, checksum
+//	segment.go  one file: its name and header
+//	log.go      appending
+//	window.go   the last bytes of the log, in memory
+//	commit.go   writing, fsync, and those who wait for them
+//	room.go     space on the disk: allocated ahead, and kept for a full disk
+//	read.go     reading single pieces, and whole segments for a merge
+//	recover.go  opening: what a crash leaves, and what only damage can
+//
+// # Order
+//
+// Append puts a frame behind the last one and returns at once. Frames reach the file,
+// and the disk, in that order: no frame is written to a segment before everything in
+// the segments before it is durable. So after a crash the log is a prefix of what
+// was appended, and at least what had been waited for.
+//
+// # A torn tail and damage
+//
+// After a power cut the end of the log may be anything: sectors that were written
+// but not synced are each kept or lost. Every frame carries up to where its segment
+// was durable when the frame was appended. So an unreadable place is a torn tail
+// if no intact frame behind it says that it had been durable, and damage if one
+// does. A torn tail is cut off; damage is an error.
+//
+// # Locks
+//
+// growing, then writing, then mu; mu is held for moments only, never during I/O.
+package wal

@@ -1,0 +1,187 @@
+package wal
+
+import (
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
+)
+
+// Position is a place in the whole log: the bytes appended before it since it was
+// opened. It grows with every frame and means nothing after the log was closed.
+type Position int64
+
+// Spot is a place in a segment, for reading. The zero Spot is none.
+type Spot struct{ Segment, Offset uint32 }
+
+// Config of a Log. Zero values are defaults.
+type Config struct {
+	Disk disk.Disk
+	// SyncEvery makes Kept wait for the file only, and syncs the file that often.
+	SyncEvery time.Duration
+	// NeverSync leaves it to the operating system when to sync, segments that are
+	// full apart.
+	NeverSync bool
+	// SegmentSize is the size in bytes at which a segment is full; 0 is 32 MiB. One
+	// can become larger by what was under way when it reached it.
+	SegmentSize int
+	// Salvage makes Open go on behind damage, and report it in Log.Damage.
+	Salvage bool
+	// Checksum of frames; nil is CRC-32C. For tests that break it.
+	Checksum func([]byte) uint32
+	Logger   *slog.Logger // nil is slog.Default()
+}
+
+// Errors of a log. A failed write or sync is an error that none of them describes:
+// from then on nothing can be appended, but everything can be read.
+var (
+	ErrClosed = errors.New("the log is closed")
+	// ErrFull means that there is no space for what Admit was asked for. Nothing
+	// happened, and nothing is wrong with the log.
+	ErrFull = disk.ErrFull
+)
+
+// Log is an append-only log. All methods are safe for concurrent use.
+type Log struct {
+	disk        disk.Disk
+	logger      *slog.Logger
+	sum         func([]byte) uint32
+	segmentSize int
+	syncEvery   time.Duration
+	neverSync   bool
+	damage      []DamageError
+
+	growing sync.Mutex // held while space is made: one segment, one allocation at a time
+	reserve reserve    // under growing
+
+	writing sync.Mutex // held while bytes go to files
+	current *segment   // what was written to last, under writing
+
+	mu       sync.Mutex
+	segments []*segment // oldest first; frames are appended to the last
+	window   window
+	written  Position // up to here it is in the files
+	synced   Position // and up to here on disk
+	promised int      // bytes that were admitted and may yet be appended
+	full     bool     // the reserve is gone: nothing new is admitted
+	next     *batch   // who waits for bytes that no sync under way includes
+	flying   *batch   // who waits for the sync under way; nil if none is
+	err      error    // why nothing can be appended any more
+
+	wake    chan struct{} // tells the committer that somebody waits
+	closing chan struct{}
+	stopped chan struct{} // closed when the committer has returned
+}
+
+func newLog(c Config) *Log {
+	l := &Log{
+		disk: c.Disk, logger: c.Logger, sum: c.Checksum, segmentSize: c.SegmentSize,
+		syncEvery: c.SyncEvery, neverSync: c.NeverSync,
+		next: newBatch(), wake: make(chan struct{}, 1), closing: make(chan struct{}), stopped: make(chan struct{}),
+	}
+	if l.logger == nil {
+		l.logger = slog.Default()
+	}
+	if l.sum == nil {
+		l.sum = checksum
+	}
+	if l.segmentSize == 0 {
+		l.segmentSize = 32 << 20
+	}
+	l.reserve.disk = c.Disk
+	return l
+}
+
+// Append puts a frame behind the last one and returns where its body begins and where
+// it ends. It copies body, never waits for I/O and never fails: whether the frame got
+// anywhere, Kept and Written tell. Bytes in memory are bounded because callers wait
+// for one of these.
+func (l *Log) Append(body []byte) (Spot, Position) {
+	sum := l.sum(body) // not under the mutex: it takes as long as copying
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := l.active()
+	synced := max(0, min(int(l.synced-s.base), s.size))
+	head := s.seal(sum, len(body), s.size, synced)
+	l.window.add(s, head[:], body)
+	spot := Spot{s.number, uint32(s.size + frameHead)}
+	s.size += frameHead + len(body)
+	if l.window.unwritten(l.written) > unwrittenMost {
+		l.wakeCommitter()
+	}
+	return spot, s.end()
+}
+
+// active returns the segment that frames are appended to, under mu.
+func (l *Log) active() *segment { return l.segments[len(l.segments)-1] }
+
+// End returns the position behind everything appended.
+func (l *Log) End() Position {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.active().end()
+}
+
+// Size returns the bytes of all segments.
+func (l *Log) Size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(l.active().end() - l.segments[0].base)
+}
+
+// fail notes the first error that stops the log, and returns it.
+func (l *Log) fail(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = err
+		l.logger.Error("the log has stopped: nothing is stored any more until the store is opened again", slog.Any("error", err))
+	}
+	return l.err
+}
+
+// failure returns why nothing can be appended any more, nil when it can.
+func (l *Log) failure() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Close makes everything appended durable, whatever the settings, and closes the
+// files. What is appended later is lost: Kept and Written then return ErrClosed. It
+// may be called once.
+func (l *Log) Close() error {
+	close(l.closing)
+	<-l.stopped
+	err := l.seal()
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil {
+		l.err = ErrClosed
+		// Give back what was allocated ahead.
+		err = errors.Join(err, l.active().file.Truncate(int64(l.written-l.active().base)))
+	}
+	l.next.finish(l.err)
+	l.next = newBatch()
+	for _, s := range l.segments {
+		err = errors.Join(err, s.file.Close())
+	}
+	return err
+}
+
+// seal ends the log with an empty frame that says that all before it is durable: after
+// an orderly end nothing that cannot be read passes for a torn tail.
+func (l *Log) seal() error {
+	if l.failure() != nil {
+		return nil //nolint:nilerr // those who waited were told
+	}
+	if err := l.sync(); err != nil {
+		return err
+	}
+	l.Append(nil)
+	return l.sync()
+}

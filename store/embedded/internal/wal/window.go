@@ -1,0 +1,94 @@
+package wal
+
+const (
+	chunkSize     = 256 << 10
+	windowSize    = 4 << 20 // bytes of written frames that stay in memory
+	unwrittenMost = 1 << 20 // bytes that may wait for somebody to write them
+)
+
+// window is the end of the log in memory: everything that is not written yet, and
+// what was written last, so that messages which are consumed soon are not read from
+// a file. It is used under Log.mu.
+type window struct{ chunks []*chunk }
+
+// chunk is a run of bytes of one segment. Bytes are added to it and never change, so
+// what a slice of it holds can be read without a lock.
+type chunk struct {
+	segment *segment
+	offset  int // in the segment
+	data    []byte
+}
+
+func (c *chunk) start() Position { return c.segment.base + Position(c.offset) }
+func (c *chunk) end() Position   { return c.start() + Position(len(c.data)) }
+
+// add appends a frame of a segment. A frame is never split over chunks.
+func (w *window) add(s *segment, head, body []byte) {
+	size := len(head) + len(body)
+	last := w.last()
+	if last == nil || last.segment != s || cap(last.data)-len(last.data) < size {
+		last = &chunk{segment: s, offset: s.size, data: make([]byte, 0, max(chunkSize, size))}
+		w.chunks = append(w.chunks, last)
+	}
+	last.data = append(append(last.data, head...), body...)
+}
+
+func (w *window) last() *chunk {
+	if len(w.chunks) == 0 {
+		return nil
+	}
+	return w.chunks[len(w.chunks)-1]
+}
+
+// unwritten returns how many bytes are behind a position.
+func (w *window) unwritten(written Position) int {
+	if last := w.last(); last != nil {
+		return int(last.end() - written)
+	}
+	return 0
+}
+
+// part is a run of bytes and where in a file they belong.
+type part struct {
+	segment *segment
+	offset  int
+	data    []byte
+}
+
+func (p part) end() Position { return p.segment.base + Position(p.offset+len(p.data)) }
+
+// after returns the next bytes behind a position; ok is false when there are none.
+func (w *window) after(written Position) (p part, ok bool) {
+	for _, c := range w.chunks {
+		if c.end() > written {
+			skip := max(0, int(written-c.start()))
+			return part{c.segment, c.offset + skip, c.data[skip:]}, true
+		}
+	}
+	return part{}, false
+}
+
+// forget drops the oldest chunks that were written, down to windowSize.
+func (w *window) forget(written Position) {
+	size := 0
+	for _, c := range w.chunks {
+		size += cap(c.data)
+	}
+	n := 0
+	for ; n < len(w.chunks)-1 && size > windowSize && w.chunks[n].end() <= written; n++ {
+		size -= cap(w.chunks[n].data)
+	}
+	if n > 0 {
+		w.chunks = append(w.chunks[:0:0], w.chunks[n:]...)
+	}
+}
+
+// find returns the bytes of a segment from an offset on, nil if they are not here.
+func (w *window) find(segment uint32, offset, size int) []byte {
+	for _, c := range w.chunks {
+		if c.segment.number == segment && offset >= c.offset && offset+size <= c.offset+len(c.data) {
+			return c.data[offset-c.offset:][:size]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,218 @@
+package embedded
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"sync/atomic"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
+)
+
+// journal writes down what the methods of change.go do to a partition. The changes of
+// one step become one frame of the log, so that a step happened as a whole or not
+// at all, also after a crash. It is used under the partition's mutex. A nil journal
+// writes nothing: that of a store in memory, and of one that is being read.
+type journal struct {
+	log  *wal.Log
+	live *usage // of the whole store
+	name store.Partition
+
+	body    []byte // of the frame that the step is making
+	counts  [counters]uint32
+	puts    []put
+	matters bool         // the frame says more than that a claim found nothing
+	end     wal.Position // behind the partition's last frame
+	home    uint32       // segment of its last summary, see summary.go
+}
+
+// put is a payload that is in the frame being made.
+type put struct {
+	e     *entry
+	at    int // of its checksum, in the body
+	whole payload
+}
+
+// stored is where a payload is in the log, behind its CRC-32C.
+type stored struct{ segment, offset, size uint32 }
+
+const (
+	payloadSum   = 4  // bytes of the checksum before a payload
+	putOverhead  = 64 // bytes that a put takes besides its payload, about
+	bodyKeptMost = 64 << 10
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+func newJournal(s *Store, name store.Partition) *journal {
+	return &journal{log: s.log, live: &s.live, name: name}
+}
+
+// begin makes sure that the frame has its head: the kind, and the partition's name.
+func (j *journal) begin() {
+	if len(j.body) > 0 {
+		return
+	}
+	j.body = append(j.body, frameStep)
+	j.body = appendShort(j.body, j.name.Queue)
+	j.body = binary.AppendUvarint(j.body, uint64(j.name.Index))
+}
+
+func (j *journal) op(code byte, id store.ID) {
+	j.begin()
+	j.matters = true
+	j.body = append(append(j.body, code), id[:]...)
+}
+
+// put writes a whole message down. What stays of its payload in memory is the key.
+func (j *journal) put(e *entry, s state) {
+	if j == nil {
+		return
+	}
+	whole := e.content
+	e.content = whole.keyOnly()
+	j.rewrite(e, s, whole)
+}
+
+// rewrite writes a message down whose payload is not in memory.
+func (j *journal) rewrite(e *entry, s state, whole payload) {
+	j.op(opPut, e.id)
+	j.body = appendEntry(j.body, e, s)
+	j.body = binary.BigEndian.AppendUint32(j.body, uint32(len(whole)))
+	j.puts = append(j.puts, put{e, len(j.body), whole})
+	j.body = append(j.body, 0, 0, 0, 0)
+	j.body = append(j.body, whole...)
+	sum := crc32.Checksum(j.body[len(j.body)-len(whole):], castagnoli)
+	binary.BigEndian.PutUint32(j.body[len(j.body)-len(whole)-payloadSum:], sum)
+}
+
+func (j *journal) removed(e *entry) {
+	if j == nil {
+		return
+	}
+	j.op(opRemove, e.id)
+	j.live.drop(e)
+}
+
+func (j *journal) moved(code byte, e *entry, at int64) {
+	if j == nil {
+		return
+	}
+	j.op(code, e.id)
+	j.body = binary.BigEndian.AppendUint64(j.body, uint64(at))
+}
+
+func (j *journal) stopped(e *entry) {
+	if j != nil {
+		j.op(opStop, e.id)
+	}
+}
+
+func (j *journal) noted(e *entry, past history) {
+	if j == nil {
+		return
+	}
+	j.op(opNote, e.id)
+	j.body = appendHistory(j.body, past)
+}
+
+// counted collects: a batch counts the same thing many times.
+func (j *journal) counted(c counter) {
+	if j != nil {
+		j.counts[c]++
+	}
+}
+
+func (j *journal) pushed(last *call[pushAnswer]) {
+	if j == nil {
+		return
+	}
+	j.begin()
+	j.matters = true
+	j.body = appendPushed(j.body, last)
+}
+
+// claimed writes a claim down. One that found nothing changes nothing that anybody
+// must be able to rely on: it goes to the disk with what comes next.
+func (j *journal) claimed(last *call[[]handedOut]) {
+	if j == nil {
+		return
+	}
+	j.begin()
+	j.matters = j.matters || len(last.answer) > 0
+	j.body = appendClaimed(j.body, last.caller, last.number, last.used, last.answer)
+}
+
+// commit appends the frame of the step to the log, and returns where the partition's
+// frames end and whether that is worth waiting for.
+func (j *journal) commit() (end wal.Position, matters bool) {
+	for c, n := range j.counts {
+		if n > 0 {
+			j.begin()
+			j.matters = true
+			j.body = binary.AppendUvarint(append(j.body, opCount, byte(c)), uint64(n))
+		}
+	}
+	matters = j.matters
+	if len(j.body) > 0 {
+		spot, end := j.log.Append(j.body)
+		j.locate(spot)
+		j.end = end
+	}
+	j.reset()
+	return j.end, matters
+}
+
+// locate notes where the payloads of the frame are now.
+func (j *journal) locate(body wal.Spot) {
+	for _, p := range j.puts {
+		if p.e.state == gone {
+			continue // put and removed in the same step
+		}
+		j.live.drop(p.e)
+		p.e.stored = stored{body.Segment, body.Offset + uint32(p.at), uint32(len(p.whole))}
+		j.live.add(p.e)
+	}
+}
+
+// usage is how much of the log is needed: about so many bytes, and messages.
+type usage struct{ bytes, messages atomic.Int64 }
+
+func (u *usage) add(e *entry) {
+	u.bytes.Add(int64(e.stored.size) + putOverhead)
+	u.messages.Add(1)
+}
+
+// drop takes back add; it does nothing for what was not added yet.
+func (u *usage) drop(e *entry) {
+	if e.stored != (stored{}) {
+		u.bytes.Add(-int64(e.stored.size) - putOverhead)
+		u.messages.Add(-1)
+	}
+}
+
+func (j *journal) reset() {
+	clear(j.puts) // or they would keep the payloads
+	j.puts, j.body, j.matters, j.counts = j.puts[:0], j.body[:0], false, [counters]uint32{}
+	if cap(j.body) > bodyKeptMost {
+		j.body, j.puts = nil, nil
+	}
+}
+
+// payload reads what a message carries from the log, and checks it.
+func (j *journal) payload(e *entry) (payload, error) {
+	if e.stored == (stored{}) {
+		i := slices.IndexFunc(j.puts, func(p put) bool { return p.e == e })
+		return j.puts[i].whole, nil // pushed by this very step
+	}
+	b := make([]byte, payloadSum+e.stored.size)
+	if err := j.log.Read(b, wal.Spot{Segment: e.stored.segment, Offset: e.stored.offset}); err != nil {
+		return "", fmt.Errorf("record cannot be read: %w: %w", err, store.ErrCorrupt)
+	}
+	if crc32.Checksum(b[payloadSum:], castagnoli) != binary.BigEndian.Uint32(b) {
+		return "", fmt.Errorf("record corrupt: segment %d, offset %d: %w", e.stored.segment, e.stored.offset, store.ErrCorrupt)
+	}
+	return payload(b[payloadSum:]), nil
+}

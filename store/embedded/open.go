@@ -1,0 +1,155 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
+)
+
+// Damage is a part of a store that could not be read.
+type Damage = wal.DamageError
+
+// Open returns the store that is kept in a directory, which is made if it is missing.
+// What every call promises is on disk when the call returns, unless c says otherwise;
+// see docs/GUARANTEES.md. One process has a directory open at a time.
+//
+// It reads the whole log: about a second for a million messages. The end of the log
+// that a crash left half written is cut off. A directory for everybody to write to,
+// symlinks, and systems without flock are refused.
+//
+// Errors: store.ErrInvalid for c; store.ErrUnavailable when the directory cannot be
+// used, with the pid when another process uses it; store.ErrCorrupt, with file and
+// offset, when something is damaged that had been on disk: Config.Repair opens it all
+// the same. The caller must Close the store.
+func Open(ctx context.Context, dir string, c Config) (*Store, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	d, err := disk.OpenDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	s, err := openOn(ctx, d, c, tuning{})
+	if err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	finish := s.finish
+	s.finish = func() error { return errors.Join(finish(), d.Close()) }
+	return s, nil
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.SyncEvery < 0:
+		return &store.Error{Field: "sync every", Err: fmt.Errorf("%v is negative: %w", c.SyncEvery, store.ErrInvalid)}
+	case c.SyncEvery > 0 && c.NeverSync:
+		return &store.Error{Field: "never sync", Err: fmt.Errorf("contradicts a sync every %v: %w", c.SyncEvery, store.ErrInvalid)}
+	}
+	return nil
+}
+
+// tuning is what only tests choose.
+type tuning struct {
+	segmentSize int
+	checksum    func([]byte) uint32
+	byHand      bool // no caretaker: the test calls it
+}
+
+func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error) {
+	s := newStore(c)
+	logger := c.Logger
+	if logger == nil {
+		logger = slog.Default()
+	}
+	log, err := wal.Open(wal.Config{
+		Disk: d, SyncEvery: c.SyncEvery, NeverSync: c.NeverSync, Salvage: c.Repair, Logger: logger,
+		SegmentSize: t.segmentSize, Checksum: t.checksum,
+	}, s.replay)
+	if err != nil {
+		return nil, openError(err)
+	}
+	care := &caretaker{store: s, log: log, logger: logger}
+	if err := s.adopt(log, c.Repair); err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	if err := care.begin(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w: %w", store.ErrUnavailable, err), log.Close())
+	}
+	s.finish = log.Close
+	if !t.byHand {
+		s.finish = alongside(care.run, log.Close)
+	}
+	return s, nil
+}
+
+// alongside starts run and returns what ends it and then calls finish.
+func alongside(run func(context.Context), finish func() error) func() error {
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		run(ctx)
+	}()
+	return func() error {
+		cancel()
+		<-done
+		return finish()
+	}
+}
+
+func openError(err error) error {
+	if _, ok := errors.AsType[*wal.DamageError](err); ok {
+		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
+	}
+	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+// adopt gives the partitions that were read a log to write to. Before that it makes
+// sure that they are in order: a segment that is missing at the beginning of the log
+// would not be noticed otherwise.
+func (s *Store) adopt(log *wal.Log, repair bool) error {
+	s.log = log
+	s.damage = log.Damage()
+	for _, p := range s.allPartitions() {
+		p.journal = newJournal(s, store.Partition{Queue: p.queue.name, Index: p.index})
+		problems := p.totals()
+		if len(problems) == 0 {
+			continue
+		}
+		if !repair {
+			return fmt.Errorf("%w: partition %s: %s", store.ErrCorrupt, p.journal.name, problemTexts(problems))
+		}
+		s.damage = append(s.damage, Damage{File: p.journal.name.String(), Reason: problemTexts(problems)})
+		p.balance()
+	}
+	return nil
+}
+
+// balance makes a partition's counters agree with what is left of it.
+func (p *partition) balance() {
+	var c store.Counters
+	p.addCounters(&c)
+	p.counts[countSent] = c.Gone() + int64(len(p.byID))
+}
+
+func problemTexts(problems []store.Problem) string {
+	texts := make([]string, 0, len(problems))
+	for _, p := range problems {
+		texts = append(texts, p.Text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// Damage returns what Open had to skip with Config.Repair: the places in the log, and
+// the partitions whose counters did not agree with what is left. Messages whose last
+// change was lost are back in the state they had before.
+func (s *Store) Damage() []Damage { return s.damage }

@@ -1,0 +1,174 @@
+package embedded
+
+import (
+	"fmt"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
+)
+
+// frame is a frame of the log being read.
+type frame struct {
+	reader
+	spot      wal.Spot
+	kind      byte
+	partition store.Partition // with frameStep; its changes are read with next
+}
+
+// change is one change of a step. What is set depends on op.
+type change struct {
+	op      byte
+	id      store.ID
+	entry   *entry // opPut
+	state   state
+	whole   []byte // payload
+	at      int64
+	past    history
+	counter counter
+	by      int64
+	totals  [counters]int64
+	pushed  call[pushAnswer]
+	claimed call[[]handedOut]
+}
+
+// readFrame reads the head of a frame.
+func readFrame(body []byte, spot wal.Spot) (*frame, error) {
+	f := &frame{reader: reader{rest: body}, spot: spot}
+	f.kind = f.byte()
+	switch f.kind {
+	case frameSettings:
+	case frameStep:
+		f.partition = store.Partition{Queue: f.short(), Index: int(f.uvarint())}
+		if f.partition.Validate() != nil {
+			f.fail()
+		}
+	default:
+		return nil, fmt.Errorf("frames of kind %d are not known: was it written by a newer version?", f.kind)
+	}
+	return f, f.err
+}
+
+// next reads the next change of a step; more is false at the end, and when f.err says
+// that there is no sense in what follows.
+func (f *frame) next() (c change, more bool) {
+	if len(f.rest) == 0 {
+		return c, false
+	}
+	switch c.op = f.byte(); c.op {
+	case opPut:
+		f.put(&c)
+	case opRemove, opStop:
+		c.id = f.id()
+	case opSchedule, opLease, opBury, opRedrive:
+		c.id, c.at = f.id(), f.int64()
+	case opNote:
+		c.id, c.past = f.id(), f.history()
+	case opCount:
+		c.counter, c.by = counter(f.byte()), int64(f.uvarint())
+		if c.counter >= counters {
+			f.fail()
+		}
+	case opTotals:
+		for i := range c.totals {
+			c.totals[i] = int64(f.uvarint())
+		}
+	case opPushed:
+		c.pushed = f.pushed()
+	case opClaimed:
+		c.claimed = f.claimed()
+	default:
+		f.fail()
+	}
+	return c, f.err == nil
+}
+
+func (f *frame) put(c *change) {
+	c.id = f.id()
+	c.entry, c.state = f.entry(c.id)
+	size := f.uint32()
+	c.entry.stored = stored{f.spot.Segment, f.spot.Offset + uint32(f.at), size}
+	f.bytes(payloadSum) // for reading one message alone; here the frame's has been checked
+	c.whole = f.bytes(int(size))
+	if f.err != nil || !wellFormed(c.whole) || c.entry.keyed != (c.whole[0] > 0) {
+		f.fail()
+		return
+	}
+	c.entry.content = payload(c.whole[:payloadStart+int(c.whole[0])]).keyOnly()
+}
+
+// replay does what a frame of the log says. Nobody else uses the store yet.
+func (s *Store) replay(spot wal.Spot, body []byte) error {
+	f, err := readFrame(body, spot)
+	if err != nil {
+		return err
+	}
+	if f.kind == frameSettings {
+		return s.replaySettings(f)
+	}
+	p := s.queue(f.partition.Queue).partition(f.partition.Index)
+	for c, more := f.next(); more; c, more = f.next() {
+		p.replay(&c, &s.live)
+	}
+	return f.err
+}
+
+func (s *Store) replaySettings(f *frame) error {
+	name, settings := f.settings()
+	if f.err != nil || store.ValidateQueue(name) != nil {
+		return errFrame
+	}
+	q := s.queue(name)
+	q.settings.Store(&settings)
+	for i := range settings.Partitions {
+		q.partition(i)
+	}
+	return nil
+}
+
+// replay does one change.
+func (p *partition) replay(c *change, live *usage) {
+	switch c.op {
+	case opPut:
+		if old := p.byID[c.id]; old != nil {
+			live.drop(old)
+		}
+		p.restore(c.entry, c.state)
+		live.add(c.entry)
+	case opCount:
+		p.counts[c.counter] += c.by
+	case opTotals:
+		p.counts = c.totals
+	case opPushed:
+		*p.producers.last(c.pushed.caller, instant{ms: c.pushed.used}) = c.pushed
+	case opClaimed:
+		*p.consumers.last(c.claimed.caller, instant{ms: c.claimed.used}) = c.claimed
+	default:
+		p.replayOn(p.byID[c.id], c, live)
+	}
+}
+
+// replayOn changes a message. It may not be known: then the segment with its put was
+// dropped by a merge, which wrote it down again further on if it was still there.
+// Until the replay gets to that, the message does not exist.
+func (p *partition) replayOn(e *entry, c *change, live *usage) {
+	if e == nil {
+		return
+	}
+	switch c.op {
+	case opRemove:
+		live.drop(e)
+		p.remove(e)
+	case opSchedule:
+		p.schedule(e, c.at)
+	case opLease:
+		p.lease(e, c.at)
+	case opBury:
+		p.bury(e, c.at)
+	case opRedrive:
+		p.redrive(e, c.at)
+	case opStop:
+		p.stop(e)
+	case opNote:
+		p.note(e, c.past)
+	}
+}

@@ -1,0 +1,58 @@
+package embedded
+
+import "encoding/binary"
+
+// summaryFrame bounds a frame of a summary; a caller's last call is at most 20 KiB.
+const summaryFrame = 1 << 20
+
+// summarize writes down what a partition knows besides its messages: its counters and
+// the last calls of its callers. After that, no older frame is needed for it.
+func (p *partition) summarize() {
+	j := p.journal
+	j.begin()
+	j.body = append(j.body, opTotals)
+	for _, n := range p.counts {
+		j.body = binary.AppendUvarint(j.body, uint64(n))
+	}
+	// The most silent caller first, so that reading them gives the same order again.
+	for e := p.producers.recent.Front(); e != nil; e = e.Next() {
+		j.begin()
+		j.body = appendPushed(j.body, e.Value.(*call[pushAnswer])) //nolint:forcetypeassert // all are
+		p.split()
+	}
+	for e := p.consumers.recent.Front(); e != nil; e = e.Next() {
+		last := e.Value.(*call[[]handedOut]) //nolint:forcetypeassert // all are
+		j.begin()
+		j.body = appendClaimed(j.body, last.caller, last.number, last.used, p.stillHeld(last.answer))
+		p.split()
+	}
+}
+
+// split ends a frame that has become large.
+func (p *partition) split() {
+	if len(p.journal.body) > summaryFrame {
+		p.journal.commit()
+	}
+}
+
+// stillHeld returns those of the remembered deliveries that are under way: no others
+// would be handed out again.
+func (p *partition) stillHeld(answer []handedOut) []handedOut {
+	var held []handedOut
+	for _, h := range answer {
+		if p.held(h.receipt) != nil {
+			held = append(held, h)
+		}
+	}
+	return held
+}
+
+// summarySize returns about how many bytes summarize writes.
+func (p *partition) summarySize() int {
+	const perCall, perItem = 128, 32
+	size := perCall + perCall*(len(p.producers.byName)+len(p.consumers.byName))
+	for e := p.consumers.recent.Front(); e != nil; e = e.Next() {
+		size += perItem * len(e.Value.(*call[[]handedOut]).answer) //nolint:forcetypeassert // all are
+	}
+	return size
+}
