@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -20,8 +20,10 @@ type demoResult struct{ demo.Result }
 
 func (r demoResult) text() string { return "\n" + r.Table() }
 
-// demoLength is how long the replay takes.
-const demoLength = 10 * time.Second
+const (
+	demoLength = 10 * time.Second // how long the replay takes
+	demoQueue  = "dueq-demo"      // always the same, so that demos leave no more than one name behind
+)
 
 func newDemo(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -41,13 +43,16 @@ The exit code is 1 if any message was early or lost.`,
 				a.store = "mem:"
 			}
 			return a.withClient(ctx, func(client *dueq.Client) error {
-				return a.demo(ctx, client.Queue("demo-"+strings.ToLower(rand.Text()[:8])), demoLength)
+				return a.demo(ctx, client.Queue(demoQueue), demoLength)
 			})
 		}),
 	}
 }
 
 func (a *app) demo(ctx context.Context, q *dueq.Queue, length time.Duration) error {
+	if err := unused(ctx, q); err != nil {
+		return err
+	}
 	screen := a.demoScreen(length)
 	r, err := demo.Run(ctx, q, demo.Config{Length: length, Screen: screen})
 	if err != nil {
@@ -58,6 +63,22 @@ func (a *app) demo(ctx context.Context, q *dueq.Queue, length time.Duration) err
 	}
 	if r.Early > 0 || r.Lost > 0 {
 		return fmt.Errorf("demo: %d early, %d lost", r.Early, r.Lost)
+	}
+	return nil
+}
+
+// unused refuses a queue with messages in it: they would be taken for flights.
+func unused(ctx context.Context, q *dueq.Queue) error {
+	s, err := q.Stats(ctx)
+	if errors.Is(err, dueq.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if n := s.Scheduled + s.Ready + s.Leased + s.Dead; n > 0 {
+		return fmt.Errorf("demo: queue %q holds %d messages: another demo is running, or was killed and left them; "+
+			"dueq purge --queue %s --state STATE removes them", q.Name(), n, q.Name())
 	}
 	return nil
 }

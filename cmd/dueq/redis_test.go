@@ -335,7 +335,17 @@ func TestDemoOnRedis(t *testing.T) {
 	s, client := onRedis(t)
 	checkShow(t, decode[demo.Result](t, s.ok("demo", "-o", "json")))
 	all, err := client.Stats(t.Context())
-	if err != nil || len(all) != 1 || !strings.HasPrefix(all[0].Queue, "demo-") || all[0].Scheduled+all[0].Ready+all[0].Leased+all[0].Dead != 0 {
+	if err != nil || len(all) != 1 || all[0].Queue != demoQueue || all[0].Scheduled+all[0].Ready+all[0].Leased+all[0].Dead != 0 {
 		t.Errorf("left behind: %+v, %v", all, err)
+	}
+}
+
+func TestDemoRefusesAQueueInUse(t *testing.T) {
+	t.Parallel()
+	s, _ := onRedis(t)
+	s.ok("send", "--queue", demoQueue, "--delay", "1h", "left behind")
+	got := s.run("demo")
+	if got.code != exitFailure || !strings.Contains(got.err, demoQueue) || !strings.Contains(got.err, "dueq purge") {
+		t.Errorf("demo on a queue with a message: %+v", got)
 	}
 }

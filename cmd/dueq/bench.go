@@ -1,0 +1,202 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
+)
+
+type benchResult struct{ *bench.Report }
+
+func (r benchResult) text() string { return r.Text() }
+
+// The limits of the flags: what is a typing error rather than a wish.
+const (
+	maxBenchMessages   = 10_000_000
+	maxBenchBody       = 256 << 10 // of a queue with default settings
+	maxBenchProducers  = 10_000
+	maxBenchPartitions = 1024
+	maxBenchRounds     = 100
+	maxBenchTime       = time.Hour
+)
+
+func newBench(a *app) *cobra.Command {
+	c := bench.Config{
+		Mode: bench.All, Messages: 100_000, Body: 100, Producers: []int{1, 16, 128}, Concurrency: 100,
+		Partitions: 1, Rounds: 5, For: 10 * time.Second,
+	}
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure what a store costs and how fast it is",
+		Long: `Measure what sending, draining and waiting costs on a store, how late messages are,
+and, on a Redis, what the least costs that a safe queue must do (the floor: a minimal
+Lua loop that stores, leases and acks in batches), in turns on the same server.
+
+It uses keys with a prefix of its own, which it removes at the end and after Ctrl-C.
+CPU, commands and bytes are those of the whole server: let nobody else use it
+meanwhile. It needs a single server, and room for about 900 bytes for each message and
+each of the backlog (at 100 bytes a body). With the defaults it takes about two minutes.
+
+docs/BENCHMARKS.md says what each figure means and how to repeat it.`,
+		Example: "  dueq bench --store redis://localhost:6379\n  dueq bench --mode drain --messages 20000 --backlog 1000000 -o json",
+		Args:    cobra.NoArgs,
+		RunE:    a.do(func(ctx context.Context, _ []string) error { return a.bench(ctx, c) }),
+	}
+	modes := []string{bench.Send, bench.Drain, bench.Lateness, bench.Idle, bench.Memory, bench.All}
+	flags := cmd.Flags()
+	flags.Var(&choice{value: &c.Mode, of: modes}, "mode", "what to measure")
+	flags.Var(count{&c.Messages, 1, maxBenchMessages}, "messages", "messages of each round, and of the memory measurement")
+	flags.Var(count{&c.Body, 0, maxBenchBody}, "body", "bytes of a body")
+	flags.Var(counts{&c.Producers, 1, maxBenchProducers}, "producers", "how many goroutines call Send; each gets figures of its own")
+	flags.Var(count{&c.Concurrency, 1, maxBenchProducers}, "concurrency", "handlers while draining")
+	flags.Var(count{&c.Partitions, 1, maxBenchPartitions}, "partitions", "partitions of the queue")
+	flags.Var(count{&c.Backlog, 0, maxBenchMessages}, "backlog", "messages due tomorrow that are in the queue while others are sent and drained")
+	flags.Var(count{&c.Rounds, 1, maxBenchRounds}, "rounds", "how often to send and drain; the median counts")
+	flags.Var(limitedSpan{&c.For, time.Second, maxBenchTime}, "for", "how long to watch lateness and idleness")
+	return cmd
+}
+
+// bench runs in a key prefix of its own.
+func (a *app) bench(ctx context.Context, c bench.Config) error {
+	return a.benchIn(ctx, "dueq-bench-"+strings.ToLower(rand.Text()[:12]), c)
+}
+
+func (a *app) benchIn(ctx context.Context, prefix string, c bench.Config) error {
+	url, err := raw.Prefixed(a.storeURL(), prefix)
+	if err != nil {
+		return usage("--store: %w", err)
+	}
+	a.store = url
+	return a.withClient(ctx, func(client *dueq.Client) (err error) {
+		c.Client = client
+		if raw.Served(url) {
+			if c.Server, err = raw.Dial(url, prefix); err != nil {
+				return usage("--store: %w", err)
+			}
+			defer func() { err = errors.Join(err, c.Server.Close()) }()
+		}
+		return a.runBench(ctx, c, storeName(url))
+	})
+}
+
+func (a *app) runBench(ctx context.Context, c bench.Config, name string) error {
+	var clear func()
+	c.Progress, clear = a.benchProgress()
+	report, err := bench.Run(ctx, c)
+	clear()
+	if errors.Is(err, bench.ErrNotEmpty) {
+		return fmt.Errorf("bench: %w: %w", err, errRefused)
+	}
+	if err != nil {
+		return fmt.Errorf("bench: %w", err)
+	}
+	report.Store = name
+	return a.print(benchResult{report})
+}
+
+// benchProgress returns what shows how far it is, on a terminal, and what takes that
+// off the screen.
+func (a *app) benchProgress() (show func(what string, round, of int), clear func()) {
+	if !term.IsTerminal(a.err) {
+		return func(string, int, int) {}, func() {}
+	}
+	live := term.Live{W: a.err}
+	show = func(what string, round, of int) {
+		text := fmt.Sprintf("%s %s", term.Bar(float64(round)/float64(of), 20), what)
+		_ = live.Draw([]string{term.Cut(text, term.Width(a.err, 80))}) // progress is for looking at, nothing depends on it
+	}
+	return show, func() { _ = live.Clear() } // as above
+}
+
+// count is a flag for a whole number between limits.
+type count struct {
+	value    *int
+	min, max int
+}
+
+func (c count) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return strconv.Itoa(*c.value)
+}
+
+func (c count) Type() string { return "number" }
+
+func (c count) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < c.min || n > c.max {
+		return fmt.Errorf("want a whole number from %d to %d", c.min, c.max)
+	}
+	*c.value = n
+	return nil
+}
+
+// counts is a flag for some whole numbers.
+type counts struct {
+	value    *[]int
+	min, max int
+}
+
+// mostCounts bounds how long a run takes.
+const mostCounts = 8
+
+func (c counts) String() string {
+	if c.value == nil {
+		return ""
+	}
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*c.value), " ", ","), "[]")
+}
+
+func (c counts) Type() string { return "numbers" }
+
+func (c counts) Set(text string) error {
+	parts := strings.Split(text, ",")
+	if len(parts) > mostCounts {
+		return fmt.Errorf("%d numbers, want at most %d", len(parts), mostCounts)
+	}
+	all := make([]int, len(parts))
+	for i, part := range parts {
+		if err := (count{&all[i], c.min, c.max}).Set(part); err != nil {
+			return fmt.Errorf("%w, or up to %d of them with commas", err, mostCounts)
+		}
+		if slices.Contains(all[:i], all[i]) {
+			return fmt.Errorf("%d is given twice", all[i])
+		}
+	}
+	*c.value = all
+	return nil
+}
+
+// limitedSpan is a span between limits.
+type limitedSpan struct {
+	value    *time.Duration
+	min, max time.Duration
+}
+
+func (l limitedSpan) String() string { return span{l.value}.String() }
+func (l limitedSpan) Type() string   { return span{}.Type() }
+
+func (l limitedSpan) Set(text string) error {
+	var d time.Duration
+	if err := (span{&d}).Set(text); err != nil {
+		return err
+	}
+	if d < l.min || d > l.max {
+		return fmt.Errorf("want %s to %s", l.min, l.max)
+	}
+	*l.value = d
+	return nil
+}

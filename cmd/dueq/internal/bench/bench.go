@@ -1,0 +1,188 @@
+// Package bench measures what a store costs and how fast it is, beside the least that a
+// safe queue must do on the same server (raw.Floor), one after the other in every round.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
+)
+
+// The modes: what is measured.
+const (
+	Send     = "send"
+	Drain    = "drain"
+	Lateness = "lateness"
+	Idle     = "idle"
+	Memory   = "memory"
+	All      = "all"
+)
+
+// Config of a run. All fields are set but for Server.
+type Config struct {
+	Client *dueq.Client
+	Server *raw.Server // behind Client, with the same prefix; nil: the store is in this process
+
+	Mode        string
+	Messages    int           // of a round, and of the memory measurement
+	Body        int           // bytes
+	Producers   []int         // how many goroutines call Send, for each figure of its own
+	Concurrency int           // handlers, while draining
+	Partitions  int           // of every queue
+	Backlog     int           // messages that stay in the queue while others are sent and drained
+	Rounds      int           // of which the median counts
+	For         time.Duration // how long lateness and idleness are watched
+
+	Progress func(what string, round, of int)
+}
+
+// ErrNotEmpty: a queue that is to be used holds messages.
+var ErrNotEmpty = errors.New("is not empty")
+
+// batch is how many messages one SendBatch, and one call of the floor, carries.
+const batch = 100
+
+// run is a run under way.
+type run struct {
+	Config
+	body   []byte
+	ahead  time.Duration // of the server's clock
+	report *Report
+}
+
+// stage is a part of a run that has a queue of its own.
+type stage struct {
+	modes   []string
+	queue   string
+	measure func(context.Context, *dueq.Queue) error
+}
+
+// Run measures, and removes what it has stored, also when ctx ends. It returns an error
+// that wraps ErrNotEmpty, before anything is stored, if one of its queues is not empty.
+// The store must have no other users meanwhile.
+func Run(ctx context.Context, c Config) (*Report, error) {
+	r := &run{Config: c, body: text(c.Body), report: newReport(c)}
+	stages := slices.DeleteFunc([]stage{
+		{[]string{Memory}, "bench-memory", r.memory}, // first: on a server that is still tidy
+		{[]string{Send, Drain}, "bench-load", r.load},
+		{[]string{Send}, "bench-single", r.single},
+		{[]string{Lateness}, "bench-lateness", r.lateness},
+		{[]string{Idle}, "bench-idle", r.idle},
+	}, func(s stage) bool { return c.Mode != All && !slices.Contains(s.modes, c.Mode) })
+	for _, s := range stages {
+		if err := refuse(ctx, c.Client.Queue(s.queue)); err != nil {
+			return nil, err
+		}
+	}
+	if err := r.meet(ctx); err != nil {
+		return nil, err
+	}
+	for _, s := range stages {
+		if err := r.stage(ctx, s); err != nil {
+			return nil, err
+		}
+	}
+	r.report.compare()
+	return r.report, nil
+}
+
+// meet learns about the server.
+func (r *run) meet(ctx context.Context) error {
+	if r.Server == nil {
+		return nil
+	}
+	about, err := r.Server.Read(ctx)
+	if err != nil {
+		return err
+	}
+	r.report.Version = about.Version
+	if need := r.need(); about.Room < need {
+		return fmt.Errorf("this needs about %d MiB, the server has %d MiB left: %w", need>>20, about.Room>>20, dueq.ErrQueueFull)
+	}
+	r.ahead, err = r.Server.Clock(ctx)
+	return err
+}
+
+// need is about how many bytes the server must have room for: dueq's and the floor's
+// messages at a time.
+func (r *run) need() int64 {
+	const overhead = 350
+	return 2 * int64(r.Messages+r.Backlog) * int64(r.Body+overhead)
+}
+
+// refuse returns an error unless a queue is empty or does not exist.
+func refuse(ctx context.Context, q *dueq.Queue) error {
+	s, err := q.Stats(ctx)
+	switch live := s.Scheduled + s.Ready + s.Leased + s.Dead; {
+	case errors.Is(err, dueq.ErrNotFound):
+		return nil
+	case err != nil:
+		return err
+	case live > 0:
+		return fmt.Errorf("queue %q %w: it holds %d messages", q.Name(), ErrNotEmpty, live)
+	}
+	return nil
+}
+
+// stage makes the queue, measures, and removes it again.
+func (r *run) stage(ctx context.Context, s stage) (err error) {
+	q := r.Client.Queue(s.queue)
+	if r.Server != nil {
+		r.Server.Own(s.queue, r.Partitions)
+	}
+	defer func() { err = errors.Join(err, r.clean(ctx, q)) }()
+	if _, err := q.Configure(ctx, dueq.Change{Create: true, Partitions: &r.Partitions}); err != nil {
+		return err
+	}
+	return s.measure(ctx, q)
+}
+
+// cleanTimeout is how long removing may take after Ctrl-C.
+const cleanTimeout = 30 * time.Second
+
+// clean works after ctx has ended, too. Nobody uses the queue any more by then: calls
+// are never broken off, they are the last ones instead.
+func (r *run) clean(ctx context.Context, q *dueq.Queue) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	if r.Server != nil {
+		return r.Server.Clean(ctx)
+	}
+	for _, state := range []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Dead} {
+		if _, err := q.Purge(ctx, state); err != nil && !errors.Is(err, dueq.ErrNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// rest lets what came before come to its end, so that it does not count for what
+// comes next.
+func (r *run) rest(ctx context.Context) error {
+	runtime.GC()
+	if r.Server == nil {
+		return ctx.Err()
+	}
+	return errors.Join(ctx.Err(), r.Server.Rest(ctx))
+}
+
+// sleep waits, unless ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// now is the time by the store's clock.
+func (r *run) now() time.Time { return time.Now().Add(r.ahead) }

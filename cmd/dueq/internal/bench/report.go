@@ -1,0 +1,171 @@
+package bench
+
+import "runtime"
+
+// Report is what was measured. What was not asked for is absent.
+type Report struct {
+	Store   string `json:"store"`             // for people: without secrets; set by the caller
+	Version string `json:"version,omitempty"` // of the server
+	Machine string `json:"machine"`           // that dueq bench runs on
+	Setup   Setup  `json:"setup"`
+
+	Send     *Series   `json:"send,omitempty"` // in batches
+	Single   []Single  `json:"send_single,omitempty"`
+	Drain    *Drained  `json:"drain,omitempty"`
+	Memory   *Held     `json:"memory,omitempty"`
+	Lateness *Late     `json:"lateness_ms,omitempty"`
+	Idle     *Idleness `json:"idle,omitempty"`
+	Floor    Floor     `json:"floor"`
+	Ratio    Ratios    `json:"ratio"`
+}
+
+// Setup is what the figures depend on.
+type Setup struct {
+	Mode        string `json:"mode"`
+	Messages    int    `json:"messages"`
+	Body        int    `json:"body_bytes"`
+	Batch       int    `json:"batch"`
+	Producers   []int  `json:"producers"`
+	Concurrency int    `json:"concurrency"`
+	Partitions  int    `json:"partitions"`
+	Backlog     int    `json:"backlog"`
+	Rounds      int    `json:"rounds"`
+	Seconds     Figure `json:"seconds"`
+}
+
+// Single is Send called for each message.
+type Single struct {
+	Producers int `json:"producers"`
+	Series
+	FloorPerS     Figure `json:"floor_per_s"`
+	FloorStoreCPU Figure `json:"floor_store_cpu_us"`
+	Ratio         *Ratio `json:"ratio_per_s"` // above 1: faster than the floor
+	floor         Series
+}
+
+// Drained is a backlog that was delivered and acked.
+type Drained struct {
+	Series
+	Ping Ping   `json:"ping_ms"`    // of somebody else, meanwhile
+	Slow Figure `json:"slow_calls"` // in all rounds, those that the server enters into its SLOWLOG
+}
+
+// Ping is how long a server took to answer, in ms.
+type Ping struct {
+	P50 Figure `json:"p50"`
+	P99 Figure `json:"p99"`
+	Max Figure `json:"max"`
+}
+
+// Held is what messages take that wait for their time.
+type Held struct {
+	Messages int    `json:"messages"`
+	Bytes    Figure `json:"bytes_per_message"`
+}
+
+// Late is how long after its due time the handler of a message started, in ms.
+type Late struct {
+	Messages int    `json:"messages"`
+	Rate     int    `json:"due_per_s"`
+	Min      Figure `json:"min"`
+	P50      Figure `json:"p50"`
+	P99      Figure `json:"p99"`
+	P999     Figure `json:"p99_9"`
+	Max      Figure `json:"max"`
+	Early    int    `json:"early"`       // messages
+	Again    int    `json:"redelivered"` // deliveries after the first
+	Ahead    Figure `json:"clock_ahead"` // of the server's clock; taken into account
+}
+
+// Idleness is what a consumer costs that has nothing to do.
+type Idleness struct {
+	Seconds   Figure `json:"seconds"`
+	Sent      Figure `json:"commands_per_s"`
+	Executed  Figure `json:"commands_executed_per_s"` // those that scripts call, too
+	StoreCPU  Figure `json:"store_cpu_ms_per_s"`      // the server uses some without any client
+	ClientCPU Figure `json:"client_cpu_ms_per_s"`
+}
+
+// Floor is what the least costs that a safe queue must do. Its figures are unknown
+// where the store has no server.
+type Floor struct {
+	SendStoreCPU  Figure  `json:"send_store_cpu_us"`
+	DrainStoreCPU Figure  `json:"drain_store_cpu_us"`
+	Memory        Figure  `json:"memory_bytes_per_message"`
+	Send          *Series `json:"send,omitempty"`
+	Drain         *Series `json:"drain,omitempty"`
+}
+
+// Ratios are dueq's figures in units of the floor's: of CPU time of the store, so that
+// less is better.
+type Ratios struct {
+	Send   *Ratio `json:"send_store_cpu,omitempty"`
+	Drain  *Ratio `json:"drain_store_cpu,omitempty"`
+	Life   *Ratio `json:"life_store_cpu,omitempty"` // send and drain together
+	Memory Figure `json:"memory"`
+}
+
+func newReport(c Config) *Report {
+	return &Report{
+		Machine: runtime.GOOS + "/" + runtime.GOARCH + ", " + plural(runtime.NumCPU(), "CPU") + ", " + runtime.Version(),
+		Setup: Setup{
+			Mode: c.Mode, Messages: c.Messages, Body: c.Body, Batch: batch, Producers: c.Producers, Concurrency: c.Concurrency,
+			Partitions: c.Partitions, Backlog: c.Backlog, Rounds: c.Rounds, Seconds: Figure(c.For.Seconds()),
+		},
+		Floor: Floor{SendStoreCPU: unknown(), DrainStoreCPU: unknown(), Memory: unknown()},
+		Ratio: Ratios{Memory: unknown()},
+	}
+}
+
+// life enters what load has measured, as far as the mode asks for it: messages that are
+// to be drained have to be sent, too.
+func (r *Report) life(mode string, sides []*side, seen *strain) {
+	if mode != Drain {
+		r.Send = &sides[0].sent
+	}
+	if mode != Send {
+		r.Drain = &Drained{Series: sides[0].drained}
+		seen.complete(r.Drain)
+	}
+	if len(sides) == 1 {
+		return
+	}
+	if mode != Drain {
+		r.Floor.Send = &sides[1].sent
+	}
+	if mode != Send {
+		r.Floor.Drain = &sides[1].drained
+	}
+}
+
+// complete enters what the floor needed for the same.
+func (s *Single) complete(producers int, floor Series) {
+	s.Producers, s.floor = producers, floor
+	s.FloorPerS, s.FloorStoreCPU = unknown(), unknown()
+	if len(floor.Rounds) > 0 {
+		s.FloorPerS, s.FloorStoreCPU = floor.PerS, floor.StoreCPU
+		s.Ratio = newRatio(len(floor.Rounds), func(i int) Figure { return s.Rounds[i].PerS / floor.Rounds[i].PerS })
+	}
+}
+
+// compare works out the ratios, round by round: noise of the machine hits both sides
+// of a round alike.
+func (r *Report) compare() {
+	send, drain := r.Floor.Send, r.Floor.Drain
+	if send != nil {
+		r.Floor.SendStoreCPU = send.StoreCPU
+		r.Ratio.Send = newRatio(len(send.Rounds), func(i int) Figure { return r.Send.Rounds[i].StoreCPU / send.Rounds[i].StoreCPU })
+	}
+	if drain != nil {
+		r.Floor.DrainStoreCPU = drain.StoreCPU
+		r.Ratio.Drain = newRatio(len(drain.Rounds), func(i int) Figure { return r.Drain.Rounds[i].StoreCPU / drain.Rounds[i].StoreCPU })
+	}
+	if send != nil && drain != nil {
+		r.Ratio.Life = newRatio(len(send.Rounds), func(i int) Figure {
+			return (r.Send.Rounds[i].StoreCPU + r.Drain.Rounds[i].StoreCPU) / (send.Rounds[i].StoreCPU + drain.Rounds[i].StoreCPU)
+		})
+	}
+	if r.Memory != nil {
+		r.Ratio.Memory = r.Memory.Bytes / r.Floor.Memory
+	}
+}

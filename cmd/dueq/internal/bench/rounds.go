@@ -1,0 +1,112 @@
+package bench
+
+import (
+	"context"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+)
+
+// side is a subject with what was measured of it.
+type side struct {
+	subject
+	sent, drained Series
+}
+
+// sides returns dueq and, if there is a server for it, the floor.
+func (r *run) sides(q *dueq.Queue, name string) []*side {
+	both := []*side{{subject: library{q, r.body, r.Concurrency}}}
+	if r.Server != nil {
+		both = append(both, &side{subject: minimal{r.Server.Floor(name), r.body}})
+	}
+	return both
+}
+
+// load measures the life of a message, batched: in every round messages are sent that
+// all become due in the same millisecond, and are drained once they are due.
+func (r *run) load(ctx context.Context, q *dueq.Queue) error {
+	sides := r.sides(q, "load")
+	r.Progress("load the backlog", 0, r.Rounds)
+	for _, s := range sides {
+		if err := s.send(ctx, r.Backlog, r.now().Add(24*time.Hour)); err != nil {
+			return err
+		}
+	}
+	r.Progress("warm up", 0, r.Rounds)
+	if err := r.round(ctx, sides, 0, max(1, r.Messages/10), nil); err != nil {
+		return err
+	}
+	for _, s := range sides {
+		s.sent, s.drained = Series{}, Series{}
+	}
+	seen := &strain{server: r.Server}
+	for i := range r.Rounds {
+		r.Progress("send and drain", i, r.Rounds)
+		if err := r.round(ctx, sides, i, r.Messages, seen); err != nil {
+			return err
+		}
+	}
+	r.report.life(r.Mode, sides, seen)
+	return nil
+}
+
+// round sends and drains n messages on every side. Which one is first changes from round to
+// round. The strain is that of dueq.
+func (r *run) round(ctx context.Context, sides []*side, number, n int, seen *strain) error {
+	due := r.now().Add(time.Second + time.Duration(len(sides)*n)*10*time.Microsecond) // 100,000 a second are sent by then
+	for i := range sides {
+		s := sides[(i+number)%len(sides)]
+		l, err := r.measure(ctx, n, func() error { return s.send(ctx, n, due) })
+		if err != nil {
+			return err
+		}
+		s.sent.add(l)
+	}
+	if err := sleep(ctx, due.Sub(r.now())+10*time.Millisecond); err != nil {
+		return err
+	}
+	for i := range sides {
+		s := sides[(i+number)%len(sides)]
+		watched := seen
+		if s != sides[0] {
+			watched = nil
+		}
+		l, err := r.measure(ctx, n, func() error { return watched.during(ctx, func() error { return s.drain(ctx, n) }) })
+		if err != nil {
+			return err
+		}
+		s.drained.add(l)
+	}
+	return nil
+}
+
+// perProducer is the most messages that one goroutine sends one by one in a round: it
+// waits for each, so more would only take longer.
+const perProducer = 5000
+
+// single measures Send from some goroutines, and the floor called in the same way.
+func (r *run) single(ctx context.Context, q *dueq.Queue) error {
+	sides := r.sides(q, "single")
+	r.report.Single = make([]Single, len(r.Producers))
+	floors := make([]Series, len(r.Producers))
+	due := r.now().Add(24 * time.Hour)
+	for round := range r.Rounds {
+		for p, producers := range r.Producers {
+			r.Progress("send one by one", round*len(r.Producers)+p, r.Rounds*len(r.Producers))
+			into := []*Series{&r.report.Single[p].Series, &floors[p]}
+			for i := range sides {
+				i = (i + round) % len(sides)
+				n := min(r.Messages, producers*perProducer)
+				l, err := r.measure(ctx, n, func() error { return sides[i].single(ctx, n, producers, due) })
+				if err != nil {
+					return err
+				}
+				into[i].add(l)
+			}
+		}
+	}
+	for p := range r.report.Single {
+		r.report.Single[p].complete(r.Producers[p], floors[p])
+	}
+	return nil
+}

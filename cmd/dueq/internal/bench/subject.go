@@ -1,0 +1,154 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
+)
+
+// subject is what is measured: dueq, or the floor. Its calls are never broken off, so
+// that the server does nothing for it after it has returned; it ends between two calls.
+type subject interface {
+	// send stores n messages in batches, from several goroutines.
+	send(ctx context.Context, n int, due time.Time) error
+	// single stores n messages one by one, from so many goroutines.
+	single(ctx context.Context, n, producers int, due time.Time) error
+	// drain takes and acks the n messages that are due.
+	drain(ctx context.Context, n int) error
+}
+
+// callers is how many goroutines send batches, and drain the floor.
+const callers = 4
+
+// share spreads n messages over goroutines, at most size of them at a time.
+func share(ctx context.Context, n, size, goroutines int, do func(ctx context.Context, n int) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	calls := context.WithoutCancel(ctx)
+	var taken atomic.Int64
+	var running sync.WaitGroup
+	errs := make([]error, goroutines)
+	for g := range goroutines {
+		running.Go(func() {
+			for ctx.Err() == nil && errs[g] == nil {
+				from := int(taken.Add(int64(size))) - size
+				if from >= n {
+					return
+				}
+				errs[g] = do(calls, min(size, n-from))
+			}
+			stop() // the others need not go on when one has failed
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
+
+// library is dueq.
+type library struct {
+	queue       *dueq.Queue
+	body        []byte
+	concurrency int
+}
+
+func (l library) send(ctx context.Context, n int, due time.Time) error {
+	return share(ctx, n, batch, callers, func(ctx context.Context, n int) error {
+		messages := make([]dueq.Message, n)
+		for i := range messages {
+			messages[i] = dueq.Message{Body: l.body, Due: due}
+		}
+		results, err := l.queue.SendBatch(ctx, messages)
+		if err != nil {
+			return err
+		}
+		for _, sent := range results {
+			if sent.Err != nil {
+				return sent.Err
+			}
+		}
+		return nil
+	})
+}
+
+func (l library) single(ctx context.Context, n, producers int, due time.Time) error {
+	return share(ctx, n, 1, producers, func(ctx context.Context, _ int) error {
+		_, err := l.queue.Send(ctx, dueq.Message{Body: l.body, Due: due})
+		return err
+	})
+}
+
+// drain ends when all is acked, so stopping the consumer is a part of it.
+func (l library) drain(ctx context.Context, n int) error {
+	before, err := l.queue.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	consuming, stop := context.WithCancel(ctx)
+	defer stop()
+	var handled atomic.Int64
+	err = l.queue.Consume(consuming, func(context.Context, *dueq.Delivery) error {
+		if handled.Add(1) == int64(n) {
+			stop()
+		}
+		return nil
+	}, dueq.ConsumeConfig{Concurrency: l.concurrency})
+	if err = errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	after, err := l.queue.Stats(ctx)
+	if acked := after.Counters.Acked - before.Counters.Acked; err == nil && acked != int64(n) {
+		err = fmt.Errorf("drain: %d of %d messages were acked, %d deliveries", acked, n, handled.Load())
+	}
+	return err
+}
+
+// minimal is the floor.
+type minimal struct {
+	floor *raw.Floor
+	body  []byte
+}
+
+func (m minimal) send(ctx context.Context, n int, due time.Time) error {
+	return share(ctx, n, batch, callers, func(ctx context.Context, n int) error {
+		return m.floor.Push(ctx, due.UnixMilli(), n, m.body)
+	})
+}
+
+func (m minimal) single(ctx context.Context, n, producers int, due time.Time) error {
+	return share(ctx, n, 1, producers, func(ctx context.Context, n int) error {
+		return m.floor.Push(ctx, due.UnixMilli(), n, m.body)
+	})
+}
+
+func (m minimal) drain(ctx context.Context, n int) error {
+	var acked atomic.Int64
+	err := share(ctx, n, batch, callers, func(ctx context.Context, n int) error {
+		ids, err := m.floor.Claim(ctx, n)
+		if err != nil {
+			return err
+		}
+		acked.Add(int64(len(ids)))
+		return m.floor.Ack(ctx, ids)
+	})
+	if err = errors.Join(err, ctx.Err()); err == nil && acked.Load() != int64(n) {
+		err = fmt.Errorf("drain of the floor: %d of %d messages were there", acked.Load(), n)
+	}
+	return err
+}
+
+// text returns a body of letters and digits.
+func text(size int) []byte {
+	const letters = "abcdefghijklmnopqrstuvwxyz0123456789"
+	b := make([]byte, size)
+	for i := range b {
+		b[i] = letters[rand.IntN(len(letters))]
+	}
+	return b
+}
