@@ -2,6 +2,7 @@ package dueq
 
 import (
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/dueq-dev/dueq/internal/producer"
@@ -17,7 +18,13 @@ import (
 // that has the key), [ErrQueueFull]. After any other error ([ErrUnavailable],
 // [ErrNotReplicated], that of ctx) the message may have been stored, and the id is
 // returned: to find out, send the same message again with Message.ID set to it, which
-// stores nothing twice. Costs one round trip.
+// stores nothing twice. If ctx ends before the message was on its way, nothing is stored
+// and the id is empty.
+//
+// Calls from many goroutines go together, without waiting for company: what comes while
+// a call to a partition is under way makes up the next. Each keeps its own result and
+// ctx. Costs one round trip, shared with the others; one more when it had to wait for
+// the one before.
 func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
@@ -32,29 +39,34 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 
 // push sends one message; if it is sent again, in the way that stores nothing twice.
 func (q *Queue) push(ctx context.Context, m store.Message, again bool) SendResult {
-	p, messages := q.partition(m.ID.Partition()), []store.Message{m}
-	if again {
-		if o, ok := q.client.producer.Recall(ctx, p, messages)[m.ID]; ok {
-			return q.sendResult(m.ID, []store.PushResult{o.Result}, 0, o.Err)
-		}
+	p := q.partition(m.ID.Partition())
+	if !again {
+		return q.sendResult(m.ID, q.client.producer.Send(ctx, p, m))
 	}
-	results, err := q.client.producer.Push(ctx, p, messages)
-	return q.sendResult(m.ID, results, 0, err)
+	o, known := q.client.producer.Recall(ctx, p, []store.Message{m})[m.ID]
+	if !known {
+		o = q.client.producer.Send(ctx, p, m)
+	}
+	r := q.sendResult(m.ID, o)
+	if ctx.Err() != nil && errors.Is(r.Err, ctx.Err()) {
+		r.ID = m.ID.String() // not sent again, but of the first time nothing is known still
+	}
+	return r
 }
 
-// sendResult tells what became of message i of a push.
-func (q *Queue) sendResult(id store.ID, results []store.PushResult, i int, err error) SendResult {
+// sendResult tells what became of a message.
+func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 	switch {
-	case err != nil && producer.Definite(err):
-		return SendResult{Err: fail("send", q.name, "", err)}
-	case err != nil:
-		return SendResult{ID: id.String(), Err: fail("send", q.name, id.String(), err)}
-	case results[i].Code == store.CodeOK:
+	case o.Err != nil && producer.Definite(o.Err):
+		return SendResult{Err: fail("send", q.name, "", o.Err)}
+	case o.Err != nil:
+		return SendResult{ID: id.String(), Err: fail("send", q.name, id.String(), o.Err)}
+	case o.Result.Code == store.CodeOK:
 		return SendResult{ID: id.String()}
-	case results[i].Code == store.CodeStale:
-		return SendResult{ID: id.String(), Err: q.refusal("send", id, results[i])}
+	case o.Result.Code == store.CodeStale:
+		return SendResult{ID: id.String(), Err: q.refusal("send", id, o.Result)}
 	default:
-		return SendResult{Err: q.refusal("send", id, results[i])}
+		return SendResult{Err: q.refusal("send", id, o.Result)}
 	}
 }
 

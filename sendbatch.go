@@ -130,7 +130,11 @@ func (b *batch) sendShare(ctx context.Context, s *share) {
 			results, err = p.Push(ctx, s.partition, s.messages[:n])
 		}
 		for i := range n {
-			b.results[s.places[i]] = b.queue.sendResult(s.messages[i].ID, results, i, err)
+			o := producer.Outcome{Err: err}
+			if err == nil {
+				o.Result = results[i]
+			}
+			b.results[s.places[i]] = b.queue.sendResult(s.messages[i].ID, o)
 		}
 		if err != nil && !producer.Definite(err) {
 			failed = err // the store does not answer: do not wait for that once per call
@@ -153,7 +157,7 @@ func (b *batch) settleKnown(s *share, known map[store.ID]producer.Outcome) {
 			rest.places = append(rest.places, place)
 			continue
 		}
-		b.results[place] = b.queue.sendResult(id, []store.PushResult{o.Result}, 0, o.Err)
+		b.results[place] = b.queue.sendResult(id, o)
 	}
 	*s = *rest
 }

@@ -3,9 +3,11 @@ package producer
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"sync"
 
+	"github.com/dueq-dev/dueq/internal/batch"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -22,6 +24,7 @@ type Producer struct {
 	slots chan struct{} // a token for every push under way
 
 	mu      sync.Mutex
+	lines   map[store.Partition]*line
 	free    []*lane // a stack: a producer that is not busy uses few names
 	made    int
 	unknown []*push // oldest first
@@ -32,38 +35,100 @@ type lane struct {
 	number uint64
 }
 
+// line joins messages that are sent to one partition at the same time.
+type line = batch.Line[store.Message, Outcome]
+
+// Outcome is what became of one message.
+type Outcome struct {
+	Result store.PushResult
+	Err    error
+}
+
 // New returns a producer whose lanes are called after name.
 func New(s store.Store, name string) *Producer {
-	return &Producer{store: s, name: name, slots: make(chan struct{}, Lanes)}
+	return &Producer{store: s, name: name, slots: make(chan struct{}, Lanes), lines: map[store.Partition]*line{}}
+}
+
+// Send stores a message that is valid, together with others that are being sent to the
+// same partition. It returns when ctx ends; that of the others is nothing to it.
+func (p *Producer) Send(ctx context.Context, to store.Partition, m store.Message) Outcome {
+	o, fate := p.line(to).Do(ctx, m)
+	switch fate {
+	case batch.Withdrawn:
+		return Outcome{Err: notSent(ctx)}
+	case batch.Left:
+		return Outcome{Err: ctx.Err()}
+	default:
+		return o
+	}
+}
+
+func (p *Producer) line(to store.Partition) *line {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.lines[to]
+	if l == nil {
+		l = &line{
+			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes, Size: (*store.Message).Size,
+			Root: context.WithoutCancel,
+			Call: func(ctx context.Context, messages []store.Message) []Outcome {
+				results, err := p.Push(ctx, to, messages)
+				return outcomes(len(messages), results, err)
+			},
+		}
+		p.lines[to] = l
+	}
+	return l
+}
+
+func outcomes(n int, results []store.PushResult, err error) []Outcome {
+	all := make([]Outcome, n)
+	for i := range all {
+		all[i].Err = err
+		if err == nil {
+			all[i].Result = results[i]
+		}
+	}
+	return all
 }
 
 // Push stores messages in one call, when a lane is free.
 func (p *Producer) Push(ctx context.Context, to store.Partition, messages []store.Message) ([]store.PushResult, error) {
-	l := p.take()
-	l.number++
-	return p.send(ctx, &push{lane: l, to: to, messages: messages})
-}
-
-// send makes a call and gives the lane back, or sets it aside.
-func (p *Producer) send(ctx context.Context, u *push) ([]store.PushResult, error) {
-	results, err := p.call(ctx, u)
-	if err != nil && !Definite(err) {
-		p.setAside(u)
+	if err := p.enter(ctx); err != nil {
 		return nil, err
 	}
-	p.give(u.lane)
+	defer p.leave()
+	l := p.take()
+	l.number++
+	results, err := p.store.Push(ctx, to, store.PushRequest{Producer: l.name, Number: l.number, Messages: messages})
+	if err != nil && !Definite(err) {
+		p.setAside(l, to, messages)
+		return nil, err
+	}
+	p.give(l)
 	return results, err
 }
 
-func (p *Producer) call(ctx context.Context, u *push) ([]store.PushResult, error) {
+// enter waits until few enough pushes are under way.
+func (p *Producer) enter(ctx context.Context) error {
 	select {
 	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
+		return nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return notSent(ctx)
 	}
-	return p.store.Push(ctx, u.to, store.PushRequest{Producer: u.lane.name, Number: u.lane.number, Messages: u.messages})
 }
+
+func (p *Producer) leave() { <-p.slots }
+
+// notSent is the error of a message whose sender left before it was on its way.
+func notSent(ctx context.Context) error {
+	return notSentError{fmt.Errorf("not sent: %w", ctx.Err())}
+}
+
+type notSentError struct{ error }
+
+func (e notSentError) Unwrap() error { return e.error }
 
 func (p *Producer) take() *lane {
 	p.mu.Lock()

@@ -1,6 +1,7 @@
 package producer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -124,8 +125,9 @@ func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
 	}{
 		{"all of them", fault, sent, true},
 		{"among others, in another order", fault, []store.Message{sent[2], messages(1)[0], sent[1], sent[0]}, true},
-		{"only some", fault, sent[:2], false},
-		{"with other content", fault, changed, false},
+		{"only some", fault, sent[1:2], true},
+		{"one with other content", fault, changed, true},
+		{"other messages", fault, messages(3), false},
 		{"nothing was stored for certain", store.ErrQueueFull, sent, false},
 	}
 	for _, test := range tests {
@@ -145,13 +147,20 @@ func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
 				}
 				return
 			}
-			if len(outcomes) != len(sent) || len(s.requests) != 2 {
-				t.Fatalf("%d outcomes after %d pushes", len(outcomes), len(s.requests))
+			if len(s.requests) != 2 || len(s.requests[1].Messages) != len(sent) {
+				t.Fatalf("%d pushes, want 2 of %d messages", len(s.requests), len(sent))
 			}
 			if a, b := s.requests[0], s.requests[1]; a.Producer != b.Producer || a.Number != b.Number {
 				t.Errorf("pushed as %s %d, repeated as %s %d", a.Producer, a.Number, b.Producer, b.Number)
 			}
-			if again := p.Recall(t.Context(), to, test.again); len(again) != 0 {
+			for i, m := range s.requests[1].Messages {
+				_, told := outcomes[m.ID]
+				if stored := bytes.Equal(m.Body, sent[i].Body) && m.Due == 0; m.ID != sent[i].ID || stored != told {
+					t.Errorf("place %d: %+v, outcome told: %t", i, m, told)
+				}
+			}
+			again := p.Recall(t.Context(), to, test.again)
+			if len(s.requests) != 2 || len(again) != 0 && len(outcomes) == len(sent) {
 				t.Errorf("repeated once more: %v", again)
 			}
 		})

@@ -14,84 +14,149 @@ import (
 // not cost memory without bound.
 const keep = 4 * Lanes
 
-// push is one call, as it can be repeated.
+// never is a due time that every store refuses as too far ahead (the year 9999).
+const never = 253402300799999
+
+// push is one call of unknown outcome, as it can be repeated.
 type push struct {
-	lane     *lane
 	to       store.Partition
 	messages []store.Message
-}
-
-// Outcome is what became of one message of a repeated push.
-type Outcome struct {
-	Result store.PushResult
-	Err    error
+	turn     chan struct{} // a token for whoever looks at what follows
+	lane     *lane         // nil once the outcome is known
+	results  []store.PushResult
+	asked    map[store.ID]bool // those whose outcome has been told
 }
 
 // Definite reports whether an error tells for certain that nothing was stored.
 func Definite(err error) bool {
-	return slices.ContainsFunc([]error{store.ErrInvalid, store.ErrTooLarge, store.ErrQueueFull},
-		func(e error) bool { return errors.Is(err, e) })
+	if _, ok := errors.AsType[notSentError](err); ok {
+		return true
+	}
+	return errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrQueueFull)
 }
 
-func (p *Producer) setAside(u *push) {
+func (p *Producer) setAside(l *lane, to store.Partition, messages []store.Message) {
+	u := &push{to: to, messages: messages, turn: make(chan struct{}, 1), lane: l, asked: map[store.ID]bool{}}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.unknown = append(p.unknown, u)
-	if len(p.unknown) > keep {
-		p.free = append(p.free, p.unknown[0].lane)
-		p.unknown = slices.Delete(p.unknown, 0, 1)
+	if len(p.unknown) <= keep {
+		return
 	}
-}
-
-// Recall repeats earlier pushes of unknown outcome whose messages are all being sent
-// again, with their old numbers: messages that were stored then, and may have been
-// consumed since, are so not stored again. It returns what became of these messages;
-// all others have to be pushed.
-func (p *Producer) Recall(ctx context.Context, to store.Partition, messages []store.Message) map[store.ID]Outcome {
-	outcomes := map[store.ID]Outcome{}
-	for _, u := range p.takeUnknown(to, messages) {
-		results, err := p.send(ctx, u)
-		for i := range u.messages {
-			o := Outcome{Err: err}
-			if err == nil {
-				o.Result = results[i]
-			}
-			outcomes[u.messages[i].ID] = o
+	oldest := p.unknown[0]
+	p.unknown = slices.Delete(p.unknown, 0, 1)
+	select {
+	case oldest.turn <- struct{}{}: // and never given back: it is over
+		if oldest.lane != nil {
+			p.free = append(p.free, oldest.lane)
 		}
+	default: // it is being repeated, and its lane is lost with it
 	}
-	return outcomes
 }
 
-// takeUnknown removes the pushes that messages cover from those set aside.
-func (p *Producer) takeUnknown(to store.Partition, messages []store.Message) []*push {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.unknown) == 0 {
+// Recall finds out what became of messages that are sent again after an unknown
+// outcome, by repeating their pushes with the old numbers: those that were stored then,
+// and may have been consumed since, are so not stored again. All that is not in its
+// answer has to be sent. What was in the same push, but is not sent again, is not stored
+// by the repetition.
+func (p *Producer) Recall(ctx context.Context, to store.Partition, messages []store.Message) map[store.ID]Outcome {
+	pushes := p.unknownOf(to)
+	if len(pushes) == 0 {
 		return nil
 	}
 	byID := make(map[store.ID]*store.Message, len(messages))
 	for i := range messages {
 		byID[messages[i].ID] = &messages[i]
 	}
-	var covered []*push
-	p.unknown = slices.DeleteFunc(p.unknown, func(u *push) bool {
-		if u.to != to || !u.coveredBy(byID) {
-			return false
+	known := map[store.ID]Outcome{}
+	for _, u := range pushes {
+		again := u.among(byID)
+		if len(again) == 0 {
+			continue
 		}
-		covered = append(covered, u)
-		return true
-	})
-	return covered
-}
-
-func (u *push) coveredBy(byID map[store.ID]*store.Message) bool {
-	for i := range u.messages {
-		m := &u.messages[i]
-		again := byID[m.ID]
-		if again == nil || again.Key != m.Key || again.MaxAttempts != m.MaxAttempts ||
-			!bytes.Equal(again.Body, m.Body) || !maps.Equal(again.Headers, m.Headers) {
-			return false
+		err := p.resolve(ctx, u, again)
+		for _, i := range again {
+			switch {
+			case err != nil:
+				known[u.messages[i].ID] = Outcome{Err: err}
+			case u.results[i].Code != store.CodeTooFar: // else it was not stored: send it
+				known[u.messages[i].ID] = Outcome{Result: u.results[i]}
+			}
 		}
 	}
-	return true
+	return known
+}
+
+func (p *Producer) unknownOf(to store.Partition) []*push {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []*push
+	for _, u := range p.unknown {
+		if u.to == to {
+			all = append(all, u)
+		}
+	}
+	return all
+}
+
+// among returns the places of those of u's messages that are sent again unchanged.
+func (u *push) among(byID map[store.ID]*store.Message) []int {
+	var again []int
+	for i := range u.messages {
+		m := &u.messages[i]
+		if n := byID[m.ID]; n != nil && n.Key == m.Key && n.MaxAttempts == m.MaxAttempts &&
+			bytes.Equal(n.Body, m.Body) && maps.Equal(n.Headers, m.Headers) {
+			again = append(again, i)
+		}
+	}
+	return again
+}
+
+// resolve repeats u unless its outcome is known, as one of its messages is sent again.
+func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
+	select {
+	case u.turn <- struct{}{}:
+		defer func() { <-u.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if u.lane != nil {
+		results, err := p.repeat(ctx, u, again)
+		if err != nil {
+			return err
+		}
+		p.give(u.lane)
+		u.results, u.lane = results, nil
+	}
+	for _, i := range again {
+		u.asked[u.messages[i].ID] = true
+	}
+	if len(u.asked) == len(u.messages) {
+		p.forget(u)
+	}
+	return nil
+}
+
+// repeat makes the call again. If the first one was executed, the answer is that of the
+// first. If not, only what is sent again may be stored: the others go as messages that
+// every store refuses, so that all keep their places.
+func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.PushResult, error) {
+	if err := p.enter(ctx); err != nil {
+		return nil, ctx.Err() // not err: of the first call nothing is known still
+	}
+	defer p.leave()
+	messages := make([]store.Message, len(u.messages))
+	for i := range messages {
+		messages[i] = store.Message{ID: u.messages[i].ID, Due: never, MaxAttempts: 1}
+	}
+	for _, i := range again {
+		messages[i] = u.messages[i]
+	}
+	return p.store.Push(ctx, u.to, store.PushRequest{Producer: u.lane.name, Number: u.lane.number, Messages: messages})
+}
+
+func (p *Producer) forget(u *push) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.unknown = slices.DeleteFunc(p.unknown, func(other *push) bool { return other == u })
 }

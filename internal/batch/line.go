@@ -1,0 +1,160 @@
+// Package batch joins calls that are made at the same time into one.
+package batch
+
+import (
+	"context"
+	"slices"
+	"sync"
+)
+
+// Line joins the calls of many goroutines to one place. One call is under way at a
+// time; what comes meanwhile waits, and goes together as soon as that call is back.
+// There is no timer: nothing ever waits for company. Whoever finds the line idle makes
+// the call in its own goroutine, so a single caller pays nothing for the line; while
+// there is a crowd, one goroutine serves it.
+//
+// The line holds no more than its callers do: [Line.Do] blocks, and whoever uses
+// [Line.Start] bounds what it starts.
+//
+// Set the exported fields before the first use.
+type Line[T, R any] struct {
+	// Call makes the call for at least one item and returns a result for each. It may
+	// keep items.
+	Call func(ctx context.Context, items []T) []R
+	// MaxItems and MaxBytes, by Size, are the most that go into one call. A single item
+	// may be larger.
+	MaxItems, MaxBytes int
+	Size               func(item *T) int
+	// Root returns the context of a call for several callers, made from that of the
+	// first: it must not end when that one does.
+	Root func(first context.Context) context.Context
+	// Go runs the goroutine that serves a crowd; nil: a go statement.
+	Go func(func())
+
+	mu      sync.Mutex
+	busy    bool // a call is under way, or about to be
+	waiting []*ticket[T, R]
+	gone    int // how many of those waiting have left
+	flight  flight
+	spare   sync.Pool // of tickets
+}
+
+// Fate is what became of an item.
+type Fate int
+
+// The fates.
+const (
+	Answered  Fate = iota // there is a result
+	Withdrawn             // the caller left before the call was made: there was none
+	Left                  // the caller left while the call was under way
+)
+
+// ticket is an item that waits, or is under way.
+type ticket[T, R any] struct {
+	item   T
+	ctx    context.Context // of its caller; nil: it is not waited for
+	place  place
+	answer chan R  // to the caller
+	tell   func(R) // instead, if it is not waited for
+}
+
+// place is where a ticket is.
+type place int
+
+const (
+	queued place = iota
+	flying
+	left
+)
+
+// flight is the call for several callers that is under way.
+type flight struct {
+	awaiting int // callers that are still there
+	cancel   context.CancelFunc
+}
+
+// Do hands over item and waits for its result, or until ctx ends. An item whose caller
+// leaves in time is in no call. A call is cancelled when all its callers have left.
+func (l *Line[T, R]) Do(ctx context.Context, item T) (R, Fate) {
+	l.mu.Lock()
+	if !l.busy {
+		l.busy = true
+		l.mu.Unlock()
+		defer l.next()
+		return l.Call(ctx, []T{item})[0], Answered
+	}
+	t := l.ticket()
+	t.item, t.ctx, t.place = item, ctx, queued
+	l.waiting = append(l.waiting, t)
+	l.mu.Unlock()
+	select {
+	case r := <-t.answer:
+		l.discard(t)
+		return r, Answered
+	case <-ctx.Done():
+		return l.leave(t)
+	}
+}
+
+// Start hands over item and returns at once; tell is called with the result, from the
+// goroutine that serves the line, and must not block.
+func (l *Line[T, R]) Start(item T, tell func(R)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.ticket()
+	t.item, t.tell, t.place = item, tell, queued
+	l.waiting = append(l.waiting, t)
+	if !l.busy {
+		l.busy = true
+		l.serveAside()
+	}
+}
+
+// leave is for a caller whose ctx has ended.
+func (l *Line[T, R]) leave(t *ticket[T, R]) (R, Fate) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var none R
+	switch {
+	case t.place == queued:
+		t.place = left
+		l.gone++
+		l.sweep()
+		return none, Withdrawn
+	case len(t.answer) > 0:
+		return <-t.answer, Answered
+	}
+	l.flight.awaiting--
+	if l.flight.awaiting == 0 {
+		l.flight.cancel()
+	}
+	return none, Left
+}
+
+// sweep forgets those who left before it is their turn, once they are the majority.
+func (l *Line[T, R]) sweep() {
+	if l.gone <= len(l.waiting)/2 {
+		return
+	}
+	l.waiting = slices.DeleteFunc(l.waiting, func(t *ticket[T, R]) bool { return t.place == left })
+	l.gone = 0
+}
+
+// next makes the line idle after a call, or has somebody serve those who came meanwhile.
+func (l *Line[T, R]) next() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.waiting) == 0 {
+		l.busy = false
+		return
+	}
+	l.serveAside()
+}
+
+func (l *Line[T, R]) serveAside() {
+	if l.Go != nil {
+		l.Go(l.serve)
+		return
+	}
+	go l.serve()
+}

@@ -1,0 +1,120 @@
+package batch
+
+import (
+	"context"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// serve makes calls until nobody waits.
+func (l *Line[T, R]) serve() {
+	var aboard []*ticket[T, R]
+	for {
+		ctx, items := l.board(&aboard)
+		if len(items) == 0 {
+			return
+		}
+		results := l.Call(ctx, items)
+		l.land(aboard, results)
+		// Let those who have their results hand over what they have next, so that it goes
+		// together.
+		runtime.Gosched()
+	}
+}
+
+// board takes those whose turn it is, or makes the line idle.
+func (l *Line[T, R]) board(aboard *[]*ticket[T, R]) (context.Context, []T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*aboard = (*aboard)[:0]
+	n, bytes := 0, 0
+	for _, t := range l.waiting {
+		if t.place == left {
+			l.gone--
+			n++
+			continue
+		}
+		size := l.Size(&t.item)
+		if len(*aboard) == l.MaxItems || len(*aboard) > 0 && bytes+size > l.MaxBytes {
+			break
+		}
+		bytes += size
+		n++
+		t.place = flying
+		*aboard = append(*aboard, t)
+	}
+	l.waiting = slices.Delete(l.waiting, 0, n)
+	if len(*aboard) == 0 {
+		l.busy = false
+		return nil, nil
+	}
+	items := make([]T, len(*aboard))
+	for i, t := range *aboard {
+		items[i] = t.item
+	}
+	return l.depart(*aboard), items
+}
+
+// depart returns the context of a call: it ends when all callers have left, and when
+// none of them would wait any longer.
+func (l *Line[T, R]) depart(aboard []*ticket[T, R]) context.Context {
+	first := context.Background()
+	if aboard[0].ctx != nil {
+		first = aboard[0].ctx
+	}
+	var ctx context.Context
+	l.flight.awaiting = len(aboard)
+	if end, ok := latest(aboard); ok {
+		ctx, l.flight.cancel = context.WithDeadline(l.Root(first), end)
+	} else {
+		ctx, l.flight.cancel = context.WithCancel(l.Root(first))
+	}
+	return ctx
+}
+
+// latest returns the latest deadline, if all have one.
+func latest[T, R any](aboard []*ticket[T, R]) (time.Time, bool) {
+	var end time.Time
+	for _, t := range aboard {
+		if t.ctx == nil {
+			return end, false
+		}
+		deadline, ok := t.ctx.Deadline()
+		if !ok {
+			return end, false
+		}
+		if deadline.After(end) {
+			end = deadline
+		}
+	}
+	return end, true
+}
+
+// land hands out results. A ticket must not be touched once its caller has been answered.
+func (l *Line[T, R]) land(aboard []*ticket[T, R], results []R) {
+	for i, t := range aboard {
+		if tell := t.tell; tell != nil {
+			l.discard(t)
+			tell(results[i])
+			continue
+		}
+		t.answer <- results[i]
+	}
+	l.flight.cancel()
+}
+
+// ticket returns a blank one.
+func (l *Line[T, R]) ticket() *ticket[T, R] {
+	if t, ok := l.spare.Get().(*ticket[T, R]); ok {
+		return t
+	}
+	return &ticket[T, R]{answer: make(chan R, 1)}
+}
+
+// discard takes back a ticket that nobody else knows any more.
+func (l *Line[T, R]) discard(t *ticket[T, R]) {
+	var none T
+	t.item, t.ctx, t.tell = none, nil, nil
+	l.spare.Put(t)
+}
