@@ -60,8 +60,16 @@ func newServer(dir string, args ...string) (*Server, error) {
 	}
 	return &Server{
 		addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), dir: dir,
-		args: append([]string{"--port", strconv.Itoa(port)}, args...),
+		args: append(append(plain(dir), "--port", strconv.Itoa(port)), args...),
 	}, nil
+}
+
+// plain are the arguments of a server that keeps nothing on disk.
+func plain(dir string) []string {
+	return []string{
+		"--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
+		"--daemonize", "no", "--loglevel", "warning", "--logfile", "redis.log",
+	}
 }
 
 // program finds the server, or says how to get one.
@@ -102,11 +110,7 @@ func (s *Server) start() error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{
-		"--bind", "127.0.0.1", "--dir", s.dir, "--save", "", "--appendonly", "no",
-		"--daemonize", "no", "--loglevel", "warning", "--logfile", "redis.log",
-	}, s.args...)
-	s.cmd = exec.Command(path, args...)
+	s.cmd = exec.Command(path, s.args...)
 	if err := s.cmd.Start(); err != nil {
 		return err
 	}

@@ -57,7 +57,7 @@ func startShared() (*Server, error) {
 		return nil, err
 	}
 	s := &Server{addr: filepath.Join(dir, "redis.sock"), dir: dir}
-	s.args = []string{"--port", "0", "--unixsocket", s.addr, "--enable-debug-command", "local"}
+	s.args = append(plain(dir), "--port", "0", "--unixsocket", s.addr, "--enable-debug-command", "local")
 	if err := s.start(); err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("shared server: %w", err)
