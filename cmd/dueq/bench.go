@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -92,10 +90,10 @@ func (a *app) benchIn(ctx context.Context, prefix string, c bench.Config) error 
 }
 
 func (a *app) runBench(ctx context.Context, c bench.Config, name string) error {
-	var clear func()
-	c.Progress, clear = a.benchProgress()
+	show, end := a.benchProgress()
+	c.Progress = show
 	report, err := bench.Run(ctx, c)
-	clear()
+	end()
 	if errors.Is(err, bench.ErrNotEmpty) {
 		return fmt.Errorf("bench: %w: %w", err, errRefused)
 	}
@@ -108,7 +106,7 @@ func (a *app) runBench(ctx context.Context, c bench.Config, name string) error {
 
 // benchProgress returns what shows how far it is, on a terminal, and what takes that
 // off the screen.
-func (a *app) benchProgress() (show func(what string, round, of int), clear func()) {
+func (a *app) benchProgress() (show func(what string, round, of int), end func()) {
 	if !term.IsTerminal(a.err) {
 		return func(string, int, int) {}, func() {}
 	}
@@ -118,85 +116,4 @@ func (a *app) benchProgress() (show func(what string, round, of int), clear func
 		_ = live.Draw([]string{term.Cut(text, term.Width(a.err, 80))}) // progress is for looking at, nothing depends on it
 	}
 	return show, func() { _ = live.Clear() } // as above
-}
-
-// count is a flag for a whole number between limits.
-type count struct {
-	value    *int
-	min, max int
-}
-
-func (c count) String() string {
-	if c.value == nil {
-		return ""
-	}
-	return strconv.Itoa(*c.value)
-}
-
-func (c count) Type() string { return "number" }
-
-func (c count) Set(text string) error {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < c.min || n > c.max {
-		return fmt.Errorf("want a whole number from %d to %d", c.min, c.max)
-	}
-	*c.value = n
-	return nil
-}
-
-// counts is a flag for some whole numbers.
-type counts struct {
-	value    *[]int
-	min, max int
-}
-
-// mostCounts bounds how long a run takes.
-const mostCounts = 8
-
-func (c counts) String() string {
-	if c.value == nil {
-		return ""
-	}
-	return strings.Trim(strings.ReplaceAll(fmt.Sprint(*c.value), " ", ","), "[]")
-}
-
-func (c counts) Type() string { return "numbers" }
-
-func (c counts) Set(text string) error {
-	parts := strings.Split(text, ",")
-	if len(parts) > mostCounts {
-		return fmt.Errorf("%d numbers, want at most %d", len(parts), mostCounts)
-	}
-	all := make([]int, len(parts))
-	for i, part := range parts {
-		if err := (count{&all[i], c.min, c.max}).Set(part); err != nil {
-			return fmt.Errorf("%w, or up to %d of them with commas", err, mostCounts)
-		}
-		if slices.Contains(all[:i], all[i]) {
-			return fmt.Errorf("%d is given twice", all[i])
-		}
-	}
-	*c.value = all
-	return nil
-}
-
-// limitedSpan is a span between limits.
-type limitedSpan struct {
-	value    *time.Duration
-	min, max time.Duration
-}
-
-func (l limitedSpan) String() string { return span{l.value}.String() }
-func (l limitedSpan) Type() string   { return span{}.Type() }
-
-func (l limitedSpan) Set(text string) error {
-	var d time.Duration
-	if err := (span{&d}).Set(text); err != nil {
-		return err
-	}
-	if d < l.min || d > l.max {
-		return fmt.Errorf("want %s to %s", l.min, l.max)
-	}
-	*l.value = d
-	return nil
 }

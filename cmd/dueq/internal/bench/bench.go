@@ -42,7 +42,7 @@ type Config struct {
 	Progress func(what string, round, of int)
 }
 
-// ErrNotEmpty: a queue that is to be used holds messages.
+// ErrNotEmpty says that a queue that is to be used holds messages.
 var ErrNotEmpty = errors.New("is not empty")
 
 // batch is how many messages one SendBatch, and one call of the floor, carries.
@@ -137,7 +137,7 @@ func (r *run) stage(ctx context.Context, s stage) (err error) {
 		r.Server.Own(s.queue, r.Partitions)
 	}
 	defer func() { err = errors.Join(err, r.clean(ctx, q)) }()
-	if _, err := q.Configure(ctx, dueq.Change{Create: true, Partitions: &r.Partitions}); err != nil {
+	if _, err := q.Configure(context.WithoutCancel(ctx), dueq.Change{Create: true, Partitions: &r.Partitions}); err != nil {
 		return err
 	}
 	return s.measure(ctx, q)

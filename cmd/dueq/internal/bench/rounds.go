@@ -53,7 +53,7 @@ func (r *run) load(ctx context.Context, q *dueq.Queue) error {
 // round sends and drains n messages on every side. Which one is first changes from round to
 // round. The strain is that of dueq.
 func (r *run) round(ctx context.Context, sides []*side, number, n int, seen *strain) error {
-	due := r.now().Add(time.Second + time.Duration(len(sides)*n)*10*time.Microsecond) // 100,000 a second are sent by then
+	due := r.now().Add(200*time.Millisecond + time.Duration(len(sides)*n)*10*time.Microsecond) // 100,000 a second are sent by then
 	for i := range sides {
 		s := sides[(i+number)%len(sides)]
 		l, err := r.measure(ctx, n, func() error { return s.send(ctx, n, due) })

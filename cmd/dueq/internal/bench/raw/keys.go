@@ -21,9 +21,13 @@ func (s *Server) Own(queue string, partitions int) {
 }
 
 // Clean removes every key of the run by its name; the server frees the memory in the
-// background. Nothing may write to them any more.
+// background. Nothing may write to them any more: what was broken off on its way to the
+// server is waited for by asking it something first.
 func (s *Server) Clean(ctx context.Context) error {
 	const atOnce = 500
+	if err := s.rdb.Ping(ctx).Err(); err != nil {
+		return fmt.Errorf("remove the keys with prefix %q: %w", s.prefix, err)
+	}
 	for names := range slices.Chunk(s.keys, atOnce) {
 		if err := s.rdb.Unlink(ctx, names...).Err(); err != nil {
 			return fmt.Errorf("remove the keys with prefix %q: %w", s.prefix, err)
