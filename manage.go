@@ -147,8 +147,8 @@ func codeError(code store.Code) error {
 	switch code {
 	case store.CodeOK:
 		return nil
-	case store.CodeDuplicate:
-		return ErrDuplicate
+	case store.CodeDuplicate: // Error.ID is the holder
+		return &Error{Field: "key", Err: fmt.Errorf("is taken by this message: %w", ErrDuplicate)}
 	case store.CodeConflict:
 		return &Error{Field: "id", Err: fmt.Errorf("belongs to a message with other content: %w", ErrDuplicate)}
 	case store.CodeFull:
