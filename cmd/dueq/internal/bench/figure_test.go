@@ -1,0 +1,59 @@
+package bench
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+)
+
+func TestFiguresHaveTheDigitsThatCount(t *testing.T) {
+	t.Parallel()
+	for f, want := range map[Figure]string{
+		0: "0", 123456.7: "123457", 12.3456: "12.35", 0.123456: "0.1235", 0.0000123456: "0.00001235", -3.14159: "-3.142", 1: "1",
+		Figure(math.Inf(1)): "null",
+	} {
+		got, err := json.Marshal(f)
+		if err != nil || string(got) != want {
+			t.Errorf("%v is %s, %v, want %s", float64(f), got, err, want)
+		}
+	}
+	if got, err := json.Marshal(unknown()); err != nil || string(got) != "null" || unknown().String() != "-" {
+		t.Errorf("unknown is %s, %v and %s for people", got, err, unknown())
+	}
+}
+
+func TestMedianAndQuantiles(t *testing.T) {
+	t.Parallel()
+	if got := median([]Figure{5, 1, 3}); got != 3 {
+		t.Errorf("median of 5, 1, 3 is %v", got)
+	}
+	if got := median([]Figure{4, 1, 3, 2}); got != 2.5 {
+		t.Errorf("median of 4, 1, 3, 2 is %v", got)
+	}
+	for _, none := range [][]Figure{nil, {1, unknown(), 3}} {
+		if got := median(none); got.known() {
+			t.Errorf("median of %v is %v, want it unknown", none, got)
+		}
+	}
+	sorted := make([]Figure, 1000)
+	for i := range sorted {
+		sorted[i] = Figure(i + 1)
+	}
+	for q, want := range map[float64]Figure{0: 1, 0.5: 500, 0.99: 990, 0.999: 999, 1: 1000} {
+		if got := quantile(sorted, q); got != want {
+			t.Errorf("quantile %v of 1 to 1000 is %v, want %v", q, got, want)
+		}
+	}
+}
+
+func TestSeriesIsTheMedianOfEachFigure(t *testing.T) {
+	t.Parallel()
+	var s Series
+	for _, l := range []Load{{PerS: 3, StoreCPU: 10}, {PerS: 1, StoreCPU: 30}, {PerS: 2, StoreCPU: 20}} {
+		l.Sent = unknown()
+		s.add(l)
+	}
+	if s.PerS != 2 || s.StoreCPU != 20 || s.Sent.known() || len(s.Rounds) != 3 {
+		t.Errorf("series is %+v", s)
+	}
+}
