@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
+	"github.com/dueq-dev/dueq/internal/receiver"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -117,7 +118,7 @@ func (q *Queue) claim(ctx context.Context, c ReceiveConfig) ([]*Delivery, time.D
 		}
 		for i := range result.Deliveries {
 			d := &result.Deliveries[i]
-			found = append(found, newDelivery(q.name, d, &received{q.client.store, p, d.Receipt}))
+			found = append(found, newDelivery(q.name, d, &received{q.client.receiver, p, d.Receipt}))
 		}
 		if len(found) == c.Max {
 			break
@@ -142,19 +143,17 @@ func sleep(ctx context.Context, d time.Duration, rung <-chan struct{}) bool {
 
 // received is the holder of a delivery that Receive has returned.
 type received struct {
-	store     store.Store
+	receiver  *receiver.Receiver
 	partition store.Partition
 	receipt   store.Receipt
 }
 
 // Settle asks the store once.
 func (r *received) Settle(ctx context.Context, v store.Verdict, delay int64, failure string) error {
-	codes, err := r.store.Settle(ctx, r.partition, store.SettleRequest{
-		Verdict: v,
-		Items:   []store.Settlement{{Receipt: r.receipt, Delay: delay, Failure: consumer.Cut(failure)}},
-	})
+	item := store.Settlement{Receipt: r.receipt, Delay: delay, Failure: consumer.Cut(failure)}
+	code, err := r.receiver.Settle(ctx, r.partition, v, item)
 	if err != nil {
 		return err
 	}
-	return consumer.CodeError(v, codes[0])
+	return consumer.CodeError(v, code)
 }

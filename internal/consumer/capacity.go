@@ -80,7 +80,7 @@ func (c *capacity) give(n int) {
 	c.grant()
 }
 
-// worked returns a place after a worker was busy for d.
+// worked tells for how long a worker was busy with one delivery.
 func (c *capacity) worked(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -89,8 +89,6 @@ func (c *capacity) worked(d time.Duration) {
 		c.mean = d
 	}
 	c.mean += (d - c.mean) / weight
-	c.used--
-	c.grant()
 }
 
 // grant serves the line while there is room worth a call: a free worker, or half of

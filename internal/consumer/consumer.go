@@ -69,7 +69,7 @@ func New(c Config) *Consumer {
 	}
 	outage := &outage{log: c.Log, failing: map[string]bool{}}
 	held := newHoldings()
-	settler := &settler{store: c.Store, log: c.Log}
+	settler := newSettler(c)
 	work := newWork(c, held, settler)
 	n := &Consumer{config: c, outage: outage, held: held, settler: settler, work: work}
 	for index := range c.Partitions {

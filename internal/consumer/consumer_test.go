@@ -44,6 +44,7 @@ func TestCapacityFollowsTheMeanTime(t *testing.T) {
 					t.Fatal("no place")
 				}
 				c.worked(d)
+				c.give(1)
 			}
 			if got := c.take(t.Context(), 10_000); got != test.want {
 				t.Errorf("%d places, want %d", got, test.want)

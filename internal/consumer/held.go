@@ -30,7 +30,7 @@ type phase int
 
 const (
 	open     phase = iota // no verdict yet
-	settling              // the store is being told
+	underWay              // the store is being told
 	settled               // the store knows, or gave it to somebody else
 )
 
@@ -123,7 +123,16 @@ func (h *Held) remaining(now time.Time) time.Duration {
 func (h *Held) extendable(now time.Time, below time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.phase == open && h.deadline.Sub(now) <= below && (h.until.IsZero() || now.Before(h.until))
+	return h.phase != settled && h.deadline.Sub(now) <= below && (h.until.IsZero() || now.Before(h.until))
+}
+
+// endExtendingIn bounds for how long a verdict is tried.
+func (h *Held) endExtendingIn(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if until := time.Now().Add(d); h.until.IsZero() || until.Before(h.until) {
+		h.until = until
+	}
 }
 
 // holdings are all deliveries that a consumer holds.

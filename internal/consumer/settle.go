@@ -5,57 +5,177 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/batch"
 	"github.com/dueq-dev/dueq/store"
 )
 
-// settler tells the store what became of deliveries.
+// settler tells the store what became of deliveries: those of one partition that get
+// the same verdict at the same time, in one call.
 type settler struct {
 	store store.Store
 	log   *slog.Logger
+	life  context.Context // ends when nothing is to be told any more
+
+	mu    sync.Mutex
+	lines map[target]*line
+}
+
+// target is what a call can be about.
+type target struct {
+	partition store.Partition
+	verdict   store.Verdict
+}
+
+type line = batch.Line[settling, settlement]
+
+// settling is a delivery with its verdict.
+type settling struct {
+	held    *Held
+	delay   int64
+	failure string
+}
+
+// settlement is what the store said.
+type settlement struct {
+	code store.Code
+	err  error
+}
+
+func newSettler(c Config) *settler {
+	return &settler{store: c.Store, log: c.Log, lines: map[target]*line{}}
+}
+
+func (s *settler) line(t target) *line {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lines[t]
+	if l == nil {
+		l = &line{
+			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
+			Size: func(item *settling) int { return len(item.failure) },
+			Root: func(context.Context) context.Context { return s.life },
+			Call: func(ctx context.Context, items []settling) []settlement { return s.insist(ctx, t, items) },
+		}
+		s.lines[t] = l
+	}
+	return l
 }
 
 // settle tells one verdict, for as long as it takes and the lease may be held. With
 // ErrLeaseLost and ErrCancelled, too, all is said.
 func (s *settler) settle(ctx context.Context, h *Held, v store.Verdict, delay int64, failure string) error {
-	h.setPhase(settling)
-	item := store.Settlement{Receipt: h.Delivery.Receipt, Delay: delay, Failure: Cut(failure)}
-	code, err := s.insist(ctx, h, store.SettleRequest{Verdict: v, Items: []store.Settlement{item}})
-	if err != nil {
-		h.setPhase(open)
+	item := settling{h, delay, Cut(failure)}
+	if err := item.validate(v); err != nil {
 		return err
 	}
-	h.setPhase(settled)
-	if code == store.CodeDead {
-		s.log.Warn("dueq: message is dead, its attempts are used up", attributes(h)...)
+	h.setPhase(underWay)
+	said, fate := s.line(target{h.Partition, v}).Do(ctx, item)
+	if fate != batch.Answered {
+		said.err = ctx.Err()
 	}
-	return CodeError(v, code)
+	return s.note(h, v, said)
 }
 
-// insist repeats a call until its outcome is known, ctx ends, or the lease could have
-// run out.
-func (s *settler) insist(ctx context.Context, h *Held, r store.SettleRequest) (store.Code, error) {
+// start is settle for somebody who does not wait: done is called when it is over.
+func (s *settler) start(h *Held, v Verdict, done func()) {
+	h.setPhase(underWay)
+	item := settling{h, v.Delay, Cut(v.Failure)}
+	s.line(target{h.Partition, v.Verdict}).Start(item, func(said settlement) {
+		s.tell(h, v.Verdict, s.note(h, v.Verdict, said))
+		done()
+	})
+}
+
+// validate keeps what one caller got wrong from others in the same call.
+func (i settling) validate(v store.Verdict) error {
+	return store.SettleRequest{Verdict: v, Items: []store.Settlement{i.settlement()}}.Validate()
+}
+
+func (i settling) settlement() store.Settlement {
+	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure}
+}
+
+// note keeps what the store said.
+func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
+	if said.err != nil {
+		h.setPhase(open)
+		return said.err
+	}
+	h.setPhase(settled)
+	if said.code == store.CodeDead {
+		s.log.Warn("dueq: message is dead, its attempts are used up", attributes(h)...)
+	}
+	return CodeError(v, said.code)
+}
+
+// insist repeats a call until its outcome is known, ctx ends, or the leases could have
+// run out. What could have run out drops out of the call.
+func (s *settler) insist(ctx context.Context, t target, items []settling) []settlement {
+	said := make([]settlement, len(items))
+	places := make([]int, len(items)) // of those still to be told
+	for i := range places {
+		places[i] = i
+	}
 	for try := 0; ; try++ {
-		call, end := context.WithTimeout(ctx, callTimeout)
-		codes, err := s.store.Settle(call, h.Partition, r)
-		end()
+		err := s.try(ctx, t, items, places, said)
 		if err == nil {
-			return codes[0], nil
+			return said
 		}
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
-			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
+		for _, i := range places {
+			said[i].err = err
 		}
-		left := h.remaining(time.Now())
-		if hopeless(err) || errors.Is(err, store.ErrCorrupt) || left <= 0 {
-			return 0, err
+		if hopeless(err) || errors.Is(err, store.ErrCorrupt) {
+			return said
+		}
+		left := stillHeld(items, &places)
+		if len(places) == 0 {
+			return said
 		}
 		pause(ctx, min(retryDelay(try), left))
 		if ctx.Err() != nil {
-			return 0, err
+			return said
 		}
 	}
+}
+
+// try makes the call once.
+func (s *settler) try(ctx context.Context, t target, items []settling, places []int, said []settlement) error {
+	r := store.SettleRequest{Verdict: t.verdict, Items: make([]store.Settlement, len(places))}
+	for n, i := range places {
+		r.Items[n] = items[i].settlement()
+	}
+	call, end := context.WithTimeout(ctx, callTimeout)
+	defer end()
+	codes, err := s.store.Settle(call, t.partition, r)
+	if err != nil {
+		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
+			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
+		}
+		return err
+	}
+	for n, i := range places {
+		said[i] = settlement{code: codes[n]}
+	}
+	return nil
+}
+
+// stillHeld drops what is not certain to be held from places, and returns how long the
+// first of the others still is.
+func stillHeld(items []settling, places *[]int) time.Duration {
+	now, left := time.Now(), time.Duration(math.MaxInt64)
+	*places = slices.DeleteFunc(*places, func(i int) bool {
+		remaining := items[i].held.remaining(now)
+		if remaining > 0 {
+			left = min(left, remaining)
+		}
+		return remaining <= 0
+	})
+	return left
 }
 
 // extend is for a handler that wants to hold its lease for longer than it is extended
@@ -71,15 +191,6 @@ func (s *settler) extend(ctx context.Context, h *Held, span int64) error {
 		h.extended(began.Add(time.Duration(span) * time.Millisecond))
 	}
 	return CodeError(store.Extend, codes[0])
-}
-
-// dropUnstarted settles a delivery that no handler has seen.
-func (s *settler) dropUnstarted(ctx context.Context, h *Held, cause error) {
-	if phase, _ := h.state(); phase == settled {
-		return
-	}
-	s.log.Debug("dueq: delivery not started", attributes(h, slog.Any("cause", cause))...)
-	s.tell(h, store.Release, s.settle(ctx, h, store.Release, 0, ""))
 }
 
 // tell logs what did not go as intended.

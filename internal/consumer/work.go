@@ -21,6 +21,7 @@ type work struct {
 
 	ready    chan *Held // never full: capacity sees to that
 	workers  sync.WaitGroup
+	settling sync.WaitGroup
 	running  atomic.Int64 // handlers
 	stopping <-chan struct{}
 }
@@ -35,7 +36,7 @@ func newWork(c Config, held *holdings, s *settler) *work {
 // start starts the workers. Handlers get contexts of life. When stopping is closed, no
 // more handlers are started.
 func (w *work) start(life context.Context, stopping <-chan struct{}) {
-	w.stopping = stopping
+	w.stopping, w.settler.life = stopping, life
 	for range w.config.Concurrency {
 		w.workers.Add(1)
 		go w.worker(life)
@@ -43,12 +44,13 @@ func (w *work) start(life context.Context, stopping <-chan struct{}) {
 }
 
 // finish tells the workers that nothing more comes; the channel is closed when all
-// have returned.
+// have returned and the store has been told their verdicts.
 func (w *work) finish() <-chan struct{} {
 	close(w.ready)
 	done := make(chan struct{})
 	go func() {
 		w.workers.Wait()
+		w.settling.Wait()
 		close(done)
 	}()
 	return done
@@ -85,25 +87,50 @@ func (w *work) worker(life context.Context) {
 	returned = true
 }
 
-// handle runs the handler on one delivery and settles it.
+// handle runs the handler on one delivery and has it settled.
 func (w *work) handle(life context.Context, h *Held) {
 	began := time.Now()
-	defer func() {
-		w.held.remove(h)
-		w.capacity.worked(time.Since(began))
-	}()
+	defer func() { w.capacity.worked(time.Since(began)) }()
 	if w.isStopping() && !w.config.AtMostOnce {
 		w.release(life, []*Held{h})
+		w.over(h)
 		return
 	}
 	ctx, err := h.begin(life, w.config.Timeout)
 	if err != nil {
-		w.settler.dropUnstarted(life, h, err)
+		w.dropUnstarted(h, err)
 		return
 	}
 	err = errGoexit
-	defer func() { w.conclude(life, h, context.Cause(ctx), err) }()
+	defer func() { w.conclude(h, context.Cause(ctx), err) }()
 	err = w.call(ctx, h)
+}
+
+// over ends the holding of a delivery, and makes room for another.
+func (w *work) over(h *Held) {
+	w.held.remove(h)
+	w.capacity.give(1)
+}
+
+// dropUnstarted settles a delivery that no handler has seen.
+func (w *work) dropUnstarted(h *Held, cause error) {
+	if phase, _ := h.state(); phase == settled {
+		w.over(h)
+		return
+	}
+	w.config.Log.Debug("dueq: delivery not started", attributes(h, slog.Any("cause", cause))...)
+	w.settle(h, Verdict{Verdict: store.Release})
+}
+
+// settle hands over a verdict. The delivery counts as held until the store knows, so a
+// store that is slow or away keeps more from being claimed, and [work.finish] waits.
+func (w *work) settle(h *Held, v Verdict) {
+	w.settling.Add(1)
+	h.endExtendingIn(w.config.Lease)
+	w.settler.start(h, v, func() {
+		w.over(h)
+		w.settling.Done()
+	})
 }
 
 // call runs the handler within its time.
@@ -127,18 +154,18 @@ func (w *work) call(ctx context.Context, h *Held) (err error) {
 	return err
 }
 
-// conclude settles a delivery whose handler has come back; cause is why its context had
-// ended, if it had.
-func (w *work) conclude(life context.Context, h *Held, cause, err error) {
+// conclude has a delivery settled whose handler has come back; cause is why its context
+// had ended, if it had.
+func (w *work) conclude(h *Held, cause, err error) {
 	h.stop(nil)
 	h.turn.Lock() // the handler may have left a goroutine that settles
 	defer h.turn.Unlock()
 	w.report(h, err)
 	if phase, _ := h.state(); phase == settled {
-		return // by the handler itself, or the lease is somebody else's
+		w.over(h) // by the handler itself, or the lease is somebody else's
+		return
 	}
-	v := w.judge(err, h.Delivery.Failures+1, cause)
-	w.settler.tell(h, v.Verdict, w.settler.settle(life, h, v.Verdict, v.Delay, v.Failure))
+	w.settle(h, w.judge(err, h.Delivery.Failures+1, cause))
 }
 
 // report logs errors that the store does not keep, and panics.

@@ -1,4 +1,4 @@
-// Package receiver claims messages for callers that come and go.
+// Package receiver claims messages for callers that come and go, and settles them.
 package receiver
 
 import (
@@ -27,9 +27,10 @@ type Receiver struct {
 	name  string
 	slots chan struct{} // a token for every claim under way
 
-	mu   sync.Mutex
-	free []*lane // a stack: few names are used unless many are needed
-	made int
+	mu    sync.Mutex
+	free  []*lane // a stack: few names are used unless many are needed
+	made  int
+	lines map[target]*line
 }
 
 type lane struct {
@@ -40,7 +41,7 @@ type lane struct {
 
 // New returns a receiver whose lanes are called after name.
 func New(s store.Store, name string) *Receiver {
-	return &Receiver{store: s, name: name, slots: make(chan struct{}, lanes)}
+	return &Receiver{store: s, name: name, slots: make(chan struct{}, lanes), lines: map[target]*line{}}
 }
 
 // Claim leases up to want messages for lease ms. It returns when ctx ends; the call

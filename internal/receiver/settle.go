@@ -1,0 +1,65 @@
+package receiver
+
+import (
+	"context"
+
+	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// target is what a settling call can be about.
+type target struct {
+	partition store.Partition
+	verdict   store.Verdict
+}
+
+// line joins verdicts on deliveries of one partition that are given at the same time.
+type line = batch.Line[store.Settlement, settled]
+
+// settled is what the store said of one of them.
+type settled struct {
+	code store.Code
+	err  error
+}
+
+// Settle tells the store one verdict, once, together with others that are given at the
+// same time. It returns when ctx ends; then the verdict may have been told.
+func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdict, item store.Settlement) (store.Code, error) {
+	// What one caller got wrong must not fail the call for others.
+	if err := (store.SettleRequest{Verdict: v, Items: []store.Settlement{item}}).Validate(); err != nil {
+		return 0, err
+	}
+	said, fate := r.line(target{p, v}).Do(ctx, item)
+	if fate != batch.Answered {
+		return 0, ctx.Err()
+	}
+	return said.code, said.err
+}
+
+func (r *Receiver) line(t target) *line {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	l := r.lines[t]
+	if l == nil {
+		l = &line{
+			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
+			Size: func(item *store.Settlement) int { return len(item.Failure) },
+			Root: context.WithoutCancel,
+			Call: func(ctx context.Context, items []store.Settlement) []settled { return r.tell(ctx, t, items) },
+		}
+		r.lines[t] = l
+	}
+	return l
+}
+
+func (r *Receiver) tell(ctx context.Context, t target, items []store.Settlement) []settled {
+	codes, err := r.store.Settle(ctx, t.partition, store.SettleRequest{Verdict: t.verdict, Items: items})
+	all := make([]settled, len(items))
+	for i := range all {
+		all[i].err = err
+		if err == nil {
+			all[i].code = codes[i]
+		}
+	}
+	return all
+}

@@ -1,0 +1,196 @@
+package dueq_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// tardy is a store that takes its time to settle.
+type tardy struct {
+	store.Store
+	takes time.Duration
+	calls atomic.Int64
+}
+
+func (s *tardy) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
+	if r.Verdict == store.Extend {
+		return s.Store.Settle(ctx, p, r)
+	}
+	s.calls.Add(1)
+	timer := time.NewTimer(s.takes)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return s.Store.Settle(ctx, p, r)
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *tardy) Close() error { return nil }
+
+// over returns a queue of the rig's store, reached over another one.
+func (r *rig) over(s store.Store) *dueq.Queue {
+	client := dueq.New(s, dueq.Config{Logger: slog.New(slog.NewTextHandler(r.logged, nil))})
+	r.Cleanup(func() { _ = client.Close() })
+	return client.Queue("work")
+}
+
+func TestWorkersDoNotWaitForTheStore(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const messages = 100
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, messages))
+		r.must(err)
+		s := &tardy{Store: r.net, takes: time.Second}
+		var handled atomic.Int64
+		consumer := r.consume(r.over(s), func(context.Context, *dueq.Delivery) error {
+			handled.Add(1)
+			return nil
+		}, dueq.ConsumeConfig{Concurrency: 4})
+		r.sleep(1500 * time.Millisecond)
+		if n := handled.Load(); n != messages {
+			r.Errorf("%d handled, want all %d while the first verdicts are under way", n, messages)
+		}
+		took, err := consumer.end()
+		r.must(err)
+		if c := r.stats().Counters; c.Acked != messages || c.Delivered != messages || s.calls.Load() > 4 {
+			r.Errorf("%+v, %d calls: want all acked when Consume returns, in a few calls", c, s.calls.Load())
+		}
+		if took > 2*time.Second {
+			r.Errorf("stopping took %s", took)
+		}
+	})
+}
+
+func TestVerdictsThatCannotBeToldKeepMoreFromBeingTaken(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, 1000))
+		r.must(err)
+		var handled atomic.Int64
+		r.net.set(always(refused, "ack", "release"))
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			handled.Add(1)
+			return nil
+		}, dueq.ConsumeConfig{Concurrency: 4, Prefetch: 20})
+		r.sleep(10 * time.Second)
+		if s := r.stats(); s.Leased > 24 || handled.Load() > 24 {
+			r.Errorf("%d held, %d handled: want at most 24", s.Leased, handled.Load())
+		}
+		r.net.set(nil)
+		r.sleep(10 * time.Second)
+		_, err = consumer.end()
+		r.must(err)
+		if c := r.stats().Counters; c.Acked != 1000 || c.Delivered != 1000 {
+			r.Errorf("%+v: want each acked after one delivery", c)
+		}
+	})
+}
+
+func TestLeasesAreExtendedWhileVerdictsAreUnderWay(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const messages = 50
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, messages))
+		r.must(err)
+		nop := func(context.Context, *dueq.Delivery) error { return nil }
+		slow := r.consume(r.over(&tardy{Store: r.net, takes: 2500 * time.Millisecond}), nop,
+			dueq.ConsumeConfig{Concurrency: 4, Lease: 3 * time.Second})
+		synctest.Wait()
+		other := r.consume(r.direct, nop, dueq.ConsumeConfig{})
+		r.sleep(time.Minute)
+		_, err = slow.end()
+		r.must(err)
+		_, err = other.end()
+		r.must(err)
+		if c := r.stats().Counters; c.Acked != messages || c.LeaseLost != 0 || c.Delivered != messages {
+			r.Errorf("%+v: want no lease lost", c)
+		}
+	})
+}
+
+func TestVerdictsToldTogetherKeepTheirOwnResults(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const messages = 40
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, messages))
+		r.must(err)
+		s := &tardy{Store: r.net, takes: 100 * time.Millisecond}
+		all, err := r.over(s).Receive(r.Context(), dueq.ReceiveConfig{Max: messages})
+		r.must(err)
+		var settling sync.WaitGroup
+		for i, d := range all {
+			settling.Go(func() { r.nackOneWayOrAnother(i, d) })
+		}
+		settling.Wait()
+		if n := s.calls.Load(); n > 3 {
+			r.Errorf("%d calls for %d verdicts", n, messages)
+		}
+		if c := r.stats().Counters; c.Nacked != messages/5 {
+			r.Errorf("%+v: want %d nacks", c, messages/5)
+		}
+	})
+}
+
+// nackOneWayOrAnother nacks the i-th delivery in a way that can or cannot succeed.
+func (r *rig) nackOneWayOrAnother(i int, d *dueq.Delivery) {
+	ctx, delay, want := r.Context(), time.Minute, error(nil)
+	switch i % 5 {
+	case 1:
+		delay, want = 11*366*24*time.Hour, dueq.ErrInvalid
+	case 2:
+		r.settleBehind(d, store.Ack) // gone: as good as nacked
+	case 3:
+		r.settleBehind(d, store.Release)
+		want = dueq.ErrLeaseLost
+	case 4:
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
+		defer cancel()
+		delay, want = time.Hour, context.DeadlineExceeded
+		r.settleBehind(d, store.Reject) // else it could be told with the others
+	}
+	if err := d.Nack(ctx, delay, errNoLuck); !errors.Is(err, want) {
+		r.Errorf("delivery %d: %v, want %v", i, err, want)
+	}
+}
+
+// settleBehind settles a delivery without its holder.
+func (r *rig) settleBehind(d *dueq.Delivery, v store.Verdict) {
+	id, err := store.ParseID(d.ID)
+	r.must(err)
+	_, err = r.net.Settle(r.Context(), store.Partition{Queue: d.Queue}, store.SettleRequest{
+		Verdict: v, Items: []store.Settlement{{Receipt: store.Receipt{ID: id, Attempt: d.Attempt}}},
+	})
+	r.must(err)
+}
+
+func TestAStoreThatIsAwayFailsAllVerdictsToldTogether(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, 10))
+		r.must(err)
+		r.net.set(always(refused, "ack"))
+		s := &tardy{Store: r.net, takes: 100 * time.Millisecond}
+		all, err := r.over(s).Receive(r.Context(), dueq.ReceiveConfig{Max: 10})
+		r.must(err)
+		var settling sync.WaitGroup
+		for _, d := range all {
+			settling.Go(func() {
+				if err := d.Ack(r.Context()); !errors.Is(err, dueq.ErrUnavailable) {
+					r.Errorf("%v, want ErrUnavailable", err)
+				}
+			})
+		}
+		settling.Wait()
+		r.net.set(nil)
+		for _, d := range all {
+			r.must(d.Ack(r.Context()))
+		}
+	})
+}
