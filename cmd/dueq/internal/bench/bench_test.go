@@ -87,6 +87,9 @@ func TestEverythingOnRedis(t *testing.T) {
 	if body := bench.Figure(20); r.Floor.Send.In < body || r.Floor.Drain.Out < body || r.Send.In < body || r.Drain.Out < body {
 		t.Errorf("fewer bytes than the bodies have: in %v, %v, out %v, %v", r.Floor.Send.In, r.Send.In, r.Floor.Drain.Out, r.Drain.Out)
 	}
+	if life := r.Life.StoreCPU; life < r.Send.StoreCPU || life < r.Drain.StoreCPU || r.Floor.LifeStoreCPU <= 0 {
+		t.Errorf("the whole life takes %v us, the floor %v", life, r.Floor.LifeStoreCPU)
+	}
 	if r.Memory.Bytes < 20 || r.Floor.Memory < 20 || r.Ratio.Memory <= 0 {
 		t.Errorf("memory is %+v, floor %v", r.Memory, r.Floor.Memory)
 	}
@@ -286,7 +289,7 @@ func TestReportForPeople(t *testing.T) {
 	for _, want := range []string{
 		"redis://\\x1b[31m, redis ", "20 messages of 20 bytes, 2 partitions, backlog 0; median of 1 round",
 		"\nPER MESSAGE ", "\nsend, batches of 100 ", "\nsend, 1 goroutine ", "\nsend, 3 goroutines ", "\ndrain, 5 handlers ", "\n  floor ",
-		"\nstore CPU both ", "\nwhile draining ", "\nmemory ", "\nlateness ", "; 0 early, of 150 at 500/s", "\nidle ",
+		"\nstore CPU both ", "\nsend and drain  CPU us", "\nwhile draining ", "\nmemory ", "\nlateness ", "; 0 early, of 150 at 500/s", "\nidle ",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the text does not say %q:\n%s", want, text)

@@ -12,6 +12,7 @@ type Report struct {
 	Send     *Series   `json:"send,omitempty"` // in batches
 	Single   []Single  `json:"send_single,omitempty"`
 	Drain    *Drained  `json:"drain,omitempty"`
+	Life     *Life     `json:"life,omitempty"` // send and drain together
 	Memory   *Held     `json:"memory,omitempty"`
 	Lateness *Late     `json:"lateness_ms,omitempty"`
 	Idle     *Idleness `json:"idle,omitempty"`
@@ -57,6 +58,12 @@ type Ping struct {
 	Max Figure `json:"max"`
 }
 
+// Life is what the whole life of a message costs: send, claim and ack, in batches.
+type Life struct {
+	StoreCPU  Figure `json:"store_cpu_us"`
+	ClientCPU Figure `json:"client_cpu_us"`
+}
+
 // Held is what messages take that wait for their time.
 type Held struct {
 	Messages int    `json:"messages"`
@@ -91,6 +98,7 @@ type Idleness struct {
 type Floor struct {
 	SendStoreCPU  Figure  `json:"send_store_cpu_us"`
 	DrainStoreCPU Figure  `json:"drain_store_cpu_us"`
+	LifeStoreCPU  Figure  `json:"life_store_cpu_us"`
 	Memory        Figure  `json:"memory_bytes_per_message"`
 	Send          *Series `json:"send,omitempty"`
 	Drain         *Series `json:"drain,omitempty"`
@@ -101,7 +109,7 @@ type Floor struct {
 type Ratios struct {
 	Send   *Ratio `json:"send_store_cpu,omitempty"`
 	Drain  *Ratio `json:"drain_store_cpu,omitempty"`
-	Life   *Ratio `json:"life_store_cpu,omitempty"` // send and drain together
+	Life   *Ratio `json:"life_store_cpu,omitempty"`
 	Memory Figure `json:"memory"`
 }
 
@@ -112,7 +120,7 @@ func newReport(c Config) *Report {
 			Mode: c.Mode, Messages: c.Messages, Body: c.Body, Batch: batch, Producers: c.Producers, Concurrency: c.Concurrency,
 			Partitions: c.Partitions, Backlog: c.Backlog, Rounds: c.Rounds, Seconds: Figure(c.For.Seconds()),
 		},
-		Floor: Floor{SendStoreCPU: unknown(), DrainStoreCPU: unknown(), Memory: unknown()},
+		Floor: Floor{SendStoreCPU: unknown(), DrainStoreCPU: unknown(), LifeStoreCPU: unknown(), Memory: unknown()},
 		Ratio: Ratios{Memory: unknown()},
 	}
 }
@@ -148,8 +156,8 @@ func (s *Single) complete(producers int, floor Series) {
 	}
 }
 
-// compare works out the ratios, round by round: noise of the machine hits both sides
-// of a round alike.
+// compare works out the sums and ratios, round by round: noise of the machine hits both
+// sides of a round alike.
 func (r *Report) compare() {
 	send, drain := r.Floor.Send, r.Floor.Drain
 	if send != nil {
@@ -160,12 +168,32 @@ func (r *Report) compare() {
 		r.Floor.DrainStoreCPU = drain.StoreCPU
 		r.Ratio.Drain = newRatio(len(drain.Rounds), func(i int) Figure { return r.Drain.Rounds[i].StoreCPU / drain.Rounds[i].StoreCPU })
 	}
-	if send != nil && drain != nil {
-		r.Ratio.Life = newRatio(len(send.Rounds), func(i int) Figure {
-			return (r.Send.Rounds[i].StoreCPU + r.Drain.Rounds[i].StoreCPU) / (send.Rounds[i].StoreCPU + drain.Rounds[i].StoreCPU)
-		})
+	if r.Send != nil && r.Drain != nil {
+		r.compareLife(both(r.Send, &r.Drain.Series))
 	}
 	if r.Memory != nil {
 		r.Ratio.Memory = r.Memory.Bytes / r.Floor.Memory
 	}
+}
+
+func (r *Report) compareLife(life *Series) {
+	r.Life = &Life{StoreCPU: life.StoreCPU, ClientCPU: life.ClientCPU}
+	if r.Floor.Send == nil {
+		return
+	}
+	floor := both(r.Floor.Send, r.Floor.Drain)
+	r.Floor.LifeStoreCPU = floor.StoreCPU
+	r.Ratio.Life = newRatio(len(floor.Rounds), func(i int) Figure { return life.Rounds[i].StoreCPU / floor.Rounds[i].StoreCPU })
+}
+
+// both adds up what sending and draining took in each round.
+func both(send, drain *Series) *Series {
+	sum := &Series{}
+	for i := range send.Rounds {
+		sum.add(Load{
+			StoreCPU:  send.Rounds[i].StoreCPU + drain.Rounds[i].StoreCPU,
+			ClientCPU: send.Rounds[i].ClientCPU + drain.Rounds[i].ClientCPU,
+		})
+	}
+	return sum
 }

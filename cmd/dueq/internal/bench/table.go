@@ -21,6 +21,9 @@ func (r *Report) Text() string {
 		b.WriteString("\n")
 	}
 	b.WriteString(r.ratios())
+	if l := r.Life; l != nil {
+		fmt.Fprintf(&b, "send and drain  CPU us: store %s, client %s; floor %s\n", l.StoreCPU, l.ClientCPU, r.Floor.LifeStoreCPU)
+	}
 	if d := r.Drain; d != nil && d.Ping.P50.known() {
 		fmt.Fprintf(&b, "while draining  PING p50 %s ms, p99 %s, max %s; %s calls in the SLOWLOG\n", d.Ping.P50, d.Ping.P99, d.Ping.Max, d.Slow)
 	}

@@ -57,7 +57,7 @@ func Served(store string) bool {
 func Prefixed(store, prefix string) (string, error) {
 	switch scheme, _, _ := strings.Cut(store, ":"); {
 	case scheme == "redis+sentinel" || scheme == "redis+cluster":
-		return "", fmt.Errorf("%s is more than one server, want one: redis://, rediss:// or unix://, or mem:", scheme)
+		return "", fmt.Errorf("%s is more than one server, want mem: or one of redis://, rediss:// and unix://", scheme)
 	case !Served(store):
 		return store, nil
 	}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench"
+	"github.com/dueq-dev/dueq/internal/redistest"
+)
+
+func TestBenchRefusesBadFlags(t *testing.T) {
+	t.Parallel()
+	for flag, tests := range map[string]map[string][]string{
+		"--mode":        {"asleep": {"send, drain, lateness, idle, memory, all"}, "": {"all"}},
+		"--messages":    {"0": {"1 to 10000000"}, "-1": {"1 to 10000000"}, "10000001": {"1 to 10000000"}, "1e3": {"whole number"}, "9223372036854775808": {"1 to"}},
+		"--body":        {"-1": {"0 to 262144"}, "262145": {"0 to 262144"}, "1k": {"whole number"}},
+		"--producers":   {"0": {"1 to 10000"}, "1,0": {"1 to 10000"}, "1,,2": {"1 to 10000"}, "2,2": {"2 is given twice"}, "1,2,3,4,5,6,7,8,9": {"at most 8"}, "": {"1 to 10000"}},
+		"--concurrency": {"0": {"1 to 10000"}, "10001": {"1 to 10000"}},
+		"--partitions":  {"0": {"1 to 1024"}, "1025": {"1 to 1024"}},
+		"--backlog":     {"-1": {"0 to 10000000"}, "10000001": {"0 to 10000000"}},
+		"--rounds":      {"0": {"1 to 100"}, "101": {"1 to 100"}},
+		"--for":         {"999ms": {"1s to 1h"}, "61m": {"1s to 1h"}, "-1s": {"negative"}, "soon": {"soon"}},
+		"--output":      {"xml": {"text, json"}},
+	} {
+		for value, texts := range tests {
+			inMemory(t).fails(exitUsage, append(texts, flag, `"`+value+`"`), "bench", flag+"="+value)
+		}
+	}
+	inMemory(t).fails(exitUsage, []string{`"now"`}, "bench", "now")
+	without(t).fails(exitUsage, []string{"--store", "DUEQ_STORE"}, "bench")
+}
+
+func TestBenchRefusesSeveralServers(t *testing.T) {
+	t.Parallel()
+	for _, scheme := range []string{"redis+cluster", "redis+sentinel"} {
+		url := scheme + "://u:hunter2@127.0.0.1:1,127.0.0.1:2/m"
+		got := without(t).run("bench", "--store", url)
+		checkFailure(t, got, exitUsage, []string{"--store", scheme, "redis://"}, []string{"bench"})
+		if strings.Contains(got.err, "hunter2") {
+			t.Errorf("the password is in %q", got.err)
+		}
+	}
+}
+
+func TestBenchOfAStoreThatIsNotThere(t *testing.T) {
+	t.Parallel()
+	without(t).fails(exitUnavailable, []string{"127.0.0.1:1"}, "bench", "--store", "redis://u:hunter2@127.0.0.1:1")
+}
+
+// tinyBench are flags with which everything is measured within seconds.
+var tinyBench = []string{
+	"bench", "--messages", "300", "--rounds", "1", "--for", "1s", "--body", "10", "--producers", "2", "--concurrency", "3", "--partitions", "2", "--backlog", "100",
+}
+
+func TestBenchInJSONHasTheseFields(t *testing.T) {
+	t.Parallel()
+	s := &session{t: t, env: map[string]string{"DUEQ_STORE": redisURL(t)}}
+	type load struct {
+		PerS      float64 `json:"per_s"`
+		StoreCPU  float64 `json:"store_cpu_us"`
+		ClientCPU float64 `json:"client_cpu_us"`
+	}
+	got := decode[struct {
+		Store  string
+		Setup  bench.Setup
+		Send   load
+		Drain  load
+		Memory struct {
+			Bytes float64 `json:"bytes_per_message"`
+		}
+		Lateness struct {
+			Min, P50, P99, Max *float64
+			P999               *float64 `json:"p99_9"`
+			Early              *int
+		} `json:"lateness_ms"`
+		Idle struct {
+			Commands *float64 `json:"commands_per_s"`
+		}
+		Floor struct {
+			Send  float64 `json:"send_store_cpu_us"`
+			Drain float64 `json:"drain_store_cpu_us"`
+		}
+		Ratio struct {
+			Life struct{ Median float64 } `json:"life_store_cpu"`
+		}
+	}](t, s.ok(append(tinyBench, "-o", "json")...))
+	for name, l := range map[string]load{"send": got.Send, "drain": got.Drain} {
+		if l.PerS <= 0 || l.StoreCPU <= 0 || l.ClientCPU <= 0 {
+			t.Errorf("%s is %+v", name, l)
+		}
+	}
+	if l := got.Lateness; l.Min == nil || l.P50 == nil || l.P99 == nil || l.P999 == nil || l.Max == nil || l.Early == nil || *l.Early != 0 {
+		t.Errorf("lateness is %+v", l)
+	}
+	if got.Floor.Send <= 0 || got.Floor.Drain <= 0 || got.Ratio.Life.Median <= 0 || got.Idle.Commands == nil || got.Memory.Bytes == 0 {
+		t.Errorf("floor %+v, ratio %+v, idle %+v, memory %+v", got.Floor, got.Ratio, got.Idle, got.Memory)
+	}
+	if s := got.Setup; s.Messages != 300 || s.Body != 10 || s.Partitions != 2 || s.Backlog != 100 || s.Rounds != 1 || s.Seconds != 1 || s.Mode != bench.All {
+		t.Errorf("setup is %+v", s)
+	}
+	if got.Store != "unix:" {
+		t.Errorf("store is %q", got.Store)
+	}
+}
+
+func TestBenchForPeople(t *testing.T) {
+	t.Parallel()
+	text := inMemory(t).ok(tinyBench...)
+	for _, want := range []string{"mem:; ", "\nsend, batches of 100 ", "\nsend, 2 goroutines ", "\ndrain, 3 handlers ", "\nmemory ", "; 0 early, of 500 at 500/s"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the output does not say %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestBenchOnAQueueThatIsInUse(t *testing.T) {
+	t.Parallel()
+	url := redisURL(t)
+	prefix := redistest.Prefix()
+	client, err := dueq.Open(t.Context(), strings.Split(url, "?")[0]+"?prefix="+prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
+	if _, err := client.Queue("bench-memory").Send(t.Context(), dueq.Message{}); err != nil {
+		t.Fatal(err)
+	}
+	a := &app{console: console{out: new(strings.Builder), err: new(strings.Builder), env: func(string) string { return url }}}
+	err = a.benchIn(t.Context(), prefix, bench.Config{Mode: bench.Memory, Messages: 1, Partitions: 1, Rounds: 1})
+	if exitCode(err) != exitRefused || !strings.Contains(err.Error(), `"bench-memory"`) {
+		t.Errorf("error is %v, want it refused", err)
+	}
+}
+
+// TestBenchIsInterrupted holds that Ctrl-C ends a bench at once and leaves no key.
+func TestBenchIsInterrupted(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "redis://" + server.Addr()}}
+	cmd, _ := s.start(nil, "bench", "--rounds", "100", "--messages", "1000")
+	rdb := server.Client(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	look := time.NewTicker(5 * time.Millisecond)
+	defer look.Stop()
+	for rdb.DBSize(ctx).Val() < 5 {
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			t.Fatal("it stored nothing")
+		}
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitOf(t, cmd); code != exitFailure {
+		t.Errorf("exit %d, want %d", code, exitFailure)
+	}
+	if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+		t.Errorf("%d keys are left: %v", n, rdb.Keys(t.Context(), "*").Val())
+	}
+}
