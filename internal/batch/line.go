@@ -116,6 +116,8 @@ func (l *Line[T, R]) leave(t *ticket[T, R]) (R, Fate) {
 	defer l.mu.Unlock()
 	var none R
 	switch {
+	case t.place == left:
+		return none, Withdrawn
 	case t.place == queued:
 		t.place = left
 		l.gone++

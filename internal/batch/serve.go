@@ -35,6 +35,11 @@ func (l *Line[T, R]) board(aboard *[]*ticket[T, R]) (context.Context, []T) {
 			n++
 			continue
 		}
+		if t.ctx != nil && t.ctx.Err() != nil {
+			t.place = left // its caller is about to notice
+			n++
+			continue
+		}
 		size := l.Size(&t.item)
 		if len(*aboard) == l.MaxItems || len(*aboard) > 0 && bytes+size > l.MaxBytes {
 			break
