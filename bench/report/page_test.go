@@ -43,7 +43,7 @@ func TestPageSaysWhatWasFound(t *testing.T) {
 	for _, want := range []string{
 		"- Nothing lost, nothing early, and nothing twice while all consumers live: dueq <queue>; good <queue>.",
 		"when a consumer was killed or away: bad <queue>.",
-		"dueq catches up 10 times as fast as the next of those that keep every promise above (good <queue>)",
+		"dueq catches up at 10 times the rate of the fastest other queue in the first list (good <queue>).",
 		"Not measured: broken, drain, round 0: not finished after 8m0s.",
 		"| **77** |", "no batches", "| failed |", "1,234",
 	} {

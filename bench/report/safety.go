@@ -50,7 +50,7 @@ func (s Safety) Safe() bool { return s == Safety{} }
 func (s Safety) String() string {
 	switch {
 	case s.Lost > 0:
-		return "loses or leaves messages"
+		return "loses messages"
 	case s.Twice > 0:
 		return "hands out twice"
 	case s.Early > 0:

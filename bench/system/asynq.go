@@ -19,7 +19,7 @@ func Asynq() peer.Entry {
 			Promise:  "at least once, lease",
 			Mind:     "A task waits for the next forwarding. A dead worker's tasks come back after the lease, the recoverer's minute and the back-off of a retry.",
 			Settings: "default but concurrency 100",
-			Server:   peer.Redis, Recovery: 180 * time.Second,
+			Server:   peer.Redis, Recovery: 240 * time.Second,
 			Library: "github.com/hibiken/asynq",
 		},
 		Open: openAsynq(asynq.Config{}),
