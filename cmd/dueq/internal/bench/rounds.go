@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/dueq-dev/dueq"
@@ -90,6 +91,12 @@ func (r *run) single(ctx context.Context, q *dueq.Queue) error {
 	r.report.Single = make([]Single, len(r.Producers))
 	floors := make([]Series, len(r.Producers))
 	due := r.now().Add(24 * time.Hour)
+	r.Progress("warm up", 0, r.Rounds)
+	for _, s := range sides { // dials the connections, too
+		if err := s.single(ctx, r.Messages, slices.Max(r.Producers), due); err != nil {
+			return err
+		}
+	}
 	for round := range r.Rounds {
 		for p, producers := range r.Producers {
 			r.Progress("send one by one", round*len(r.Producers)+p, r.Rounds*len(r.Producers))
