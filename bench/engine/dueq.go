@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store/embedded"
+)
+
+// onDueq is dueq as its users have it: the library on its embedded engine.
+type onDueq struct {
+	client *dueq.Client
+	queue  *dueq.Queue
+}
+
+func openDueq(dir string) (Engine, error) {
+	s, err := embedded.Open(context.Background(), dir, embedded.Config{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, err
+	}
+	client := dueq.New(s, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	return &onDueq{client: client, queue: client.Queue("bench")}, nil
+}
+
+// Send implements Engine.
+func (e *onDueq) Send(ctx context.Context, bodies [][]byte, later bool) error {
+	messages := make([]dueq.Message, len(bodies))
+	for i := range bodies {
+		messages[i].Body = bodies[i]
+		if later {
+			messages[i].Delay = time.Hour
+		}
+	}
+	if len(messages) == 1 {
+		_, err := e.queue.Send(ctx, messages[0])
+		return err
+	}
+	results, err := e.queue.SendBatch(ctx, messages)
+	for _, r := range results {
+		err = errors.Join(err, r.Err)
+	}
+	return err
+}
+
+// Take implements Engine.
+func (e *onDueq) Take(ctx context.Context) error {
+	got, err := e.queue.Receive(ctx, dueq.ReceiveConfig{})
+	if err != nil {
+		return err
+	}
+	if len(got) == 0 {
+		return errNothingDue
+	}
+	return got[0].Ack(ctx)
+}
+
+// Close implements Engine.
+func (e *onDueq) Close() error { return e.client.Close() }
+
+// errNothingDue is what Take returns when the workload asks for more than it sent.
+var errNothingDue = errors.New("nothing is due")

@@ -1,0 +1,97 @@
+// Package engine puts embedded databases to the work of a delayed queue: send, lease
+// what is due, ack, each durable when it returns.
+package engine
+
+import (
+	"context"
+	"sync"
+)
+
+// Engine is a queue in a directory of its own. Its methods are called from many
+// goroutines at once.
+type Engine interface {
+	// Send stores messages that are due now, or in an hour.
+	Send(ctx context.Context, bodies [][]byte, later bool) error
+	// Take leases one message that is due and acks it when it has it; the two are
+	// separate steps, each durable.
+	Take(ctx context.Context) error
+	// Close releases the directory.
+	Close() error
+}
+
+// Opener makes an Engine in an empty directory.
+type Opener struct {
+	Name string
+	Open func(dir string) (Engine, error)
+}
+
+// All are the engines, in the order of the table.
+func All() []Opener {
+	return []Opener{
+		{"dueq, embedded engine", openPort},
+		{"dueq, library on `file:`", openDueq},
+		{"SQLite (modernc), WAL, synchronous=FULL", openSQLite},
+		{"bbolt", openBolt},
+	}
+}
+
+// step is one change of a database; it tells how it went after the transaction that
+// holds it was committed.
+type step struct {
+	run  func() error
+	done chan error
+}
+
+// group lets many goroutines share transactions, and so the syncs of a disk: what
+// arrives while one commits goes together into the next. Databases without such a
+// thing of their own would wait for the disk once per step.
+type group struct {
+	commit func(run func() error) error // runs run in a transaction
+
+	mu      sync.Mutex
+	pending []step
+	busy    bool
+}
+
+// do runs a step in a transaction and returns when that is on disk.
+func (g *group) do(run func() error) error {
+	s := step{run: run, done: make(chan error, 1)}
+	g.mu.Lock()
+	g.pending = append(g.pending, s)
+	lead := !g.busy
+	g.busy = true
+	g.mu.Unlock()
+	if lead {
+		g.lead()
+	}
+	return <-s.done
+}
+
+// lead commits until nothing is left to do.
+func (g *group) lead() {
+	for {
+		g.mu.Lock()
+		all := g.pending
+		g.pending = nil
+		g.busy = len(all) > 0
+		g.mu.Unlock()
+		if len(all) == 0 {
+			return
+		}
+		g.together(all)
+	}
+}
+
+func (g *group) together(all []step) {
+	err := g.commit(func() error {
+		for _, s := range all {
+			if err := s.run(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	for _, s := range all {
+		s.done <- err
+	}
+}

@@ -1,0 +1,83 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+)
+
+// Workload is a load of so many messages; Run returns how many it did in a second.
+type Workload struct {
+	Name     string
+	Messages int
+	do       func(ctx context.Context, e Engine, n int) error
+}
+
+// Workloads are what every engine is put to. Bodies have 100 bytes.
+func Workloads() []Workload {
+	return []Workload{
+		{"send, 1 goroutine", 10_000, func(ctx context.Context, e Engine, n int) error { return send(ctx, e, n, 1) }},
+		{"send, batches of 100", 200_000, func(ctx context.Context, e Engine, n int) error { return send(ctx, e, n, 100) }},
+		{"send + receive + ack, 64 goroutines", 100_000, live},
+	}
+}
+
+// Run runs the workload on a fresh engine in a temporary directory under dir.
+func (w Workload) Run(ctx context.Context, o Opener, dir string, scale float64) (perSecond float64, err error) {
+	dir, err = os.MkdirTemp(dir, "engine")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	e, err := o.Open(dir)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", o.Name, err)
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	n := max(100, int(float64(w.Messages)*scale))
+	began := time.Now()
+	if err := w.do(ctx, e, n); err != nil {
+		return 0, fmt.Errorf("%s: %s: %w", o.Name, w.Name, err)
+	}
+	return float64(n) / time.Since(began).Seconds(), nil
+}
+
+func body() []byte { return bytes.Repeat([]byte("dueq "), 20) }
+
+func send(ctx context.Context, e Engine, n, batch int) error {
+	bodies := make([][]byte, batch)
+	for i := range bodies {
+		bodies[i] = body()
+	}
+	for range n / batch {
+		if err := e.Send(ctx, bodies, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// live takes each message through its whole life.
+func live(ctx context.Context, e Engine, n int) error {
+	const goroutines = 64
+	errs := make([]error, goroutines)
+	var running sync.WaitGroup
+	for i := range goroutines {
+		running.Go(func() {
+			for range n / goroutines {
+				if errs[i] = e.Send(ctx, [][]byte{body()}, false); errs[i] != nil {
+					return
+				}
+				if errs[i] = e.Take(ctx); errs[i] != nil {
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
