@@ -4,7 +4,7 @@ package report
 func (p *page) overview() {
 	p.line("## The table")
 	p.head(
-		"queue", "lines of code", "lost: consumer killed", "lost: one of two killed", "lost: consumer away", "twice: two consumers", "early",
+		"queue", "lines of code", "lost: consumer killed", "lost or left: one of two killed", "lost: consumer away", "twice: two consumers", "early",
 		"send /s", "catch up /s", "server CPU µs/message", "late ms, p50 / p99", "bytes/message", "idle commands/s",
 	)
 	for _, s := range p.Systems {

@@ -42,7 +42,7 @@ func TestPageSaysWhatWasFound(t *testing.T) {
 	page := Page(sampled(), "images")
 	for _, want := range []string{
 		"- Nothing lost, nothing early, and nothing twice while all consumers live: dueq <queue>; good <queue>.",
-		"when a consumer was killed or away: bad <queue>.",
+		"- Lost messages when a consumer was killed or away: bad <queue>.",
 		"dueq catches up at 10 times the rate of the fastest other queue in the first list (good <queue>).",
 		"Not measured: broken, drain, round 0: not finished after 8m0s.",
 		"| **77** |", "no batches", "| failed |", "1,234",
@@ -80,6 +80,26 @@ func TestCutShortIsNotLost(t *testing.T) {
 	}
 	if got := r.Faults("good", "away").cell(); got != "5 not back in 1 s" {
 		t.Errorf("cell = %q", got)
+	}
+}
+
+func TestSafetyNamesTheWorst(t *testing.T) {
+	t.Parallel()
+	none := workload.Values{"lost": 0, "twice": 9, "early": 0}
+	for want, samples := range map[string]map[string]workload.Values{
+		"":                 {"kill": none, "survivor": none},
+		"loses messages":   {"kill": {"lost": 1}, "survivor": {"lost": 5}, "two": {"twice": 3}},
+		"strands messages": {"kill": none, "survivor": {"lost": 5}},
+		"hands out twice":  {"kill": none, "two": {"lost": 0, "twice": 3}},
+		"delivers early":   {"kill": {"lost": 0, "early": 2}},
+	} {
+		r := &Result{}
+		for w, v := range samples {
+			r.Samples = append(r.Samples, Sample{System: "q", Workload: w, Values: v})
+		}
+		if got := r.Safety("q").String(); got != want {
+			t.Errorf("%v: %q, want %q", samples, got, want)
+		}
 	}
 }
 

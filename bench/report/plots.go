@@ -8,8 +8,9 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// plots returns the plots by file name. In all of them the queues are ordered from good
-// to bad, and orange marks those whose figures were bought with a broken promise.
+// plots returns the plots by file name. In all of them orange marks queues whose figures
+// were bought with a broken promise; they come after the others, each kind from good to
+// bad.
 func plots(r *Result) map[string]string {
 	return map[string]string{
 		"peers-drain.svg":    drainPlot(r),
@@ -75,7 +76,7 @@ func (r *Result) bar(s System, values ...float64) bar {
 	return bar{name: s.Title, own: s.Name == "dueq", values: values, bad: !r.Safety(s.Name).Safe()}
 }
 
-const orange = " Orange: loses messages, hands them out twice, or early."
+const orange = " Orange: loses or strands messages, hands them out twice, or early."
 
 func drainPlot(r *Result) string {
 	var all []bar
@@ -88,8 +89,10 @@ func drainPlot(r *Result) string {
 			all = append(all, b)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b bar) int { return cmp.Compare(b.total(), a.total()) })
-	return bars("Catching up: messages per second", "Concurrency 100, a handler that does nothing. Longer is better."+orange, all)
+	slices.SortStableFunc(all, func(a, b bar) int {
+		return cmp.Or(badLast(a.bad, b.bad), cmp.Compare(b.total(), a.total()))
+	})
+	return bars("Catching up: messages per second", "Handler does nothing. Longer is better."+orange, all)
 }
 
 func costPlot(r *Result) string {
@@ -115,7 +118,19 @@ func memoryPlot(r *Result) string {
 	return bars("Memory of the server for one pending message, bytes", "The body is 100 of them. Shorter is better."+orange, all)
 }
 
-func shorter(a, b bar) int { return cmp.Compare(a.total(), b.total()) }
+func shorter(a, b bar) int {
+	return cmp.Or(badLast(a.bad, b.bad), cmp.Compare(a.total(), b.total()))
+}
+
+func badLast(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
+}
 
 // Lateness is plotted from 0.1 ms to 10 s by powers of ten.
 const (
@@ -134,7 +149,8 @@ func latenessPlot(r *Result) string {
 		return r.Stat(s.Name, "lateness", "p99_ms").Rounds == 0
 	})
 	slices.SortStableFunc(systems, func(a, b System) int {
-		return cmp.Compare(r.Stat(a.Name, "lateness", "p99_ms").Median, r.Stat(b.Name, "lateness", "p99_ms").Median)
+		return cmp.Or(badLast(!r.Safety(a.Name).Safe(), !r.Safety(b.Name).Safe()),
+			cmp.Compare(r.Stat(a.Name, "lateness", "p99_ms").Median, r.Stat(b.Name, "lateness", "p99_ms").Median))
 	})
 	s := newSVG("Lateness: from due time to handler, milliseconds",
 		"From the median (dot) to the 99th of 100 (end of the line). Left is better."+orange, len(systems)+1)

@@ -21,26 +21,40 @@ func (r *Result) Faults(system, workload string) Faults {
 	}
 }
 
-// Safety sums up what may be held against a queue.
+// Safety sums up what may be held against a queue: the worst of all workloads.
 type Safety struct {
-	Lost, Twice, Early float64 // the worst of any workload
+	Lost     float64
+	Stranded float64 // not lost, but nobody does them while a dead consumer has no successor
+	Twice    float64
+	Early    float64
 }
 
 // Safety of a system over all workloads. A killed consumer's messages may be done
 // twice: without that, they could only be lost. Twice counts when nobody was killed.
 func (r *Result) Safety(system string) Safety {
 	var s Safety
-	for _, w := range []string{"kill", "survivor", "away", "two", "lateness"} {
+	for _, w := range []string{"kill", "away", "two", "lateness"} {
 		f := r.Faults(system, w)
-		if f.CutShort == 0 {
-			s.Lost = max(s.Lost, f.Lost)
-		}
+		s.Lost = max(s.Lost, f.lost())
 		s.Early = max(s.Early, f.Early)
-		if w != "kill" && w != "survivor" {
+		if w != "kill" {
 			s.Twice = max(s.Twice, f.Twice)
 		}
 	}
+	survivor := r.Faults(system, "survivor")
+	s.Early = max(s.Early, survivor.Early)
+	if s.Lost == 0 {
+		s.Stranded = survivor.lost()
+	}
 	return s
+}
+
+// lost leaves out what may only have been late.
+func (f Faults) lost() float64 {
+	if f.CutShort > 0 {
+		return 0
+	}
+	return f.Lost
 }
 
 // Safe tells whether nothing is held against it.
@@ -51,6 +65,8 @@ func (s Safety) String() string {
 	switch {
 	case s.Lost > 0:
 		return "loses messages"
+	case s.Stranded > 0:
+		return "strands messages"
 	case s.Twice > 0:
 		return "hands out twice"
 	case s.Early > 0:
