@@ -9,7 +9,7 @@ LINT := bin/golangci-lint
 
 .PHONY: help
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-14s %s\n", $$1, $$2}'
 
 .PHONY: run
 run: ## run the demo: a day of flights on the in-memory store
@@ -50,11 +50,28 @@ fault: deps ## kill -9 producers and consumers while flights are delivered, then
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./internal/killtest $(FAULTFLAGS)
 
 .PHONY: bench
-bench: deps ## run the Go benchmarks
+bench: deps ## measure dueq beside other queues, about 1.5 h (PEERFLAGS=-quick: 3 min; needs node, npm, rabbitmq-server)
+	cd bench/bullmq && npm ci --ignore-scripts
+	cd bench && $(GO) run ./cmd/peers run $(PEERFLAGS)
+
+.PHONY: bench-page
+bench-page: ## write docs/COMPARISON.md and its plots from a result: make bench-page RESULT=results/DATE.json
+	cd bench && $(GO) run ./cmd/peers report -in $(RESULT)
+
+.PHONY: bench-engines
+bench-engines: ## measure embedded stores beside each other
+	cd bench && $(GO) run ./cmd/engines $(ENGINEFLAGS)
+
+.PHONY: bench-go
+bench-go: deps ## run the Go benchmarks
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...
 
+.PHONY: bench-test
+bench-test: deps ## vet and test the benchmark module
+	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...
+
 .PHONY: verify
-verify: lint test race fuzz ## everything that must pass before a change lands
+verify: lint test race fuzz bench-test ## everything that must pass before a change lands
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	@git diff --exit-code -- docs/REDIS.md
