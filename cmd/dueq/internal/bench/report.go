@@ -96,12 +96,12 @@ type Idleness struct {
 // Floor is what the least costs that a safe queue must do. Its figures are unknown
 // where the store has no server.
 type Floor struct {
-	SendStoreCPU  Figure  `json:"send_store_cpu_us"`
-	DrainStoreCPU Figure  `json:"drain_store_cpu_us"`
-	LifeStoreCPU  Figure  `json:"life_store_cpu_us"`
-	Memory        Figure  `json:"memory_bytes_per_message"`
-	Send          *Series `json:"send,omitempty"`
-	Drain         *Series `json:"drain,omitempty"`
+	SendStoreCPU  Figure   `json:"send_store_cpu_us"`
+	DrainStoreCPU Figure   `json:"drain_store_cpu_us"`
+	LifeStoreCPU  Figure   `json:"life_store_cpu_us"`
+	Memory        Figure   `json:"memory_bytes_per_message"`
+	Send          *Series  `json:"send,omitempty"`
+	Drain         *Drained `json:"drain,omitempty"`
 }
 
 // Ratios are dueq's figures in units of the floor's: of CPU time of the store, so that
@@ -127,22 +127,15 @@ func newReport(c Config) *Report {
 
 // life enters what load has measured, as far as the mode asks for it: messages that are
 // to be drained have to be sent, too.
-func (r *Report) life(mode string, sides []*side, seen *strain) {
-	if mode != Drain {
-		r.Send = &sides[0].sent
-	}
-	if mode != Send {
-		r.Drain = &Drained{Series: sides[0].drained}
-		seen.complete(r.Drain)
-	}
-	if len(sides) == 1 {
-		return
-	}
-	if mode != Drain {
-		r.Floor.Send = &sides[1].sent
-	}
-	if mode != Send {
-		r.Floor.Drain = &sides[1].drained
+func (r *Report) life(mode string, sides []*side) {
+	sent, drained := []**Series{&r.Send, &r.Floor.Send}, []**Drained{&r.Drain, &r.Floor.Drain}
+	for i, s := range sides {
+		if mode != Drain {
+			*sent[i] = &s.sent
+		}
+		if mode != Send {
+			*drained[i] = s.strain.of(s.drained)
+		}
 	}
 }
 
@@ -181,7 +174,7 @@ func (r *Report) compareLife(life *Series) {
 	if r.Floor.Send == nil {
 		return
 	}
-	floor := both(r.Floor.Send, r.Floor.Drain)
+	floor := both(r.Floor.Send, &r.Floor.Drain.Series)
 	r.Floor.LifeStoreCPU = floor.StoreCPU
 	r.Ratio.Life = newRatio(len(floor.Rounds), func(i int) Figure { return life.Rounds[i].StoreCPU / floor.Rounds[i].StoreCPU })
 }

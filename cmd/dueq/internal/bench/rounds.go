@@ -12,13 +12,14 @@ import (
 type side struct {
 	subject
 	sent, drained Series
+	strain        strain // of the server while it was drained
 }
 
 // sides returns dueq and, if there is a server for it, the floor.
 func (r *run) sides(q *dueq.Queue, name string) []*side {
-	both := []*side{{subject: library{q, r.body, r.Concurrency}}}
+	both := []*side{{subject: library{q, r.body, r.Concurrency}, strain: strain{server: r.Server}}}
 	if r.Server != nil {
-		both = append(both, &side{subject: minimal{r.Server.Floor(name), r.body}})
+		both = append(both, &side{subject: minimal{r.Server.Floor(name), r.body}, strain: strain{server: r.Server}})
 	}
 	return both
 }
@@ -34,26 +35,25 @@ func (r *run) load(ctx context.Context, q *dueq.Queue) error {
 		}
 	}
 	r.Progress("warm up", 0, r.Rounds)
-	if err := r.round(ctx, sides, 0, max(1, r.Messages/10), nil); err != nil {
+	if err := r.round(ctx, sides, 0, max(1, r.Messages/10)); err != nil {
 		return err
 	}
 	for _, s := range sides {
-		s.sent, s.drained = Series{}, Series{}
+		s.sent, s.drained, s.strain = Series{}, Series{}, strain{server: r.Server}
 	}
-	seen := &strain{server: r.Server}
 	for i := range r.Rounds {
 		r.Progress("send and drain", i, r.Rounds)
-		if err := r.round(ctx, sides, i, r.Messages, seen); err != nil {
+		if err := r.round(ctx, sides, i, r.Messages); err != nil {
 			return err
 		}
 	}
-	r.report.life(r.Mode, sides, seen)
+	r.report.life(r.Mode, sides)
 	return nil
 }
 
 // round sends and drains n messages on every side. Which one is first changes from round to
-// round. The strain is that of dueq.
-func (r *run) round(ctx context.Context, sides []*side, number, n int, seen *strain) error {
+// round.
+func (r *run) round(ctx context.Context, sides []*side, number, n int) error {
 	due := r.now().Add(200*time.Millisecond + time.Duration(len(sides)*n)*10*time.Microsecond) // 100,000 a second are sent by then
 	for i := range sides {
 		s := sides[(i+number)%len(sides)]
@@ -68,11 +68,7 @@ func (r *run) round(ctx context.Context, sides []*side, number, n int, seen *str
 	}
 	for i := range sides {
 		s := sides[(i+number)%len(sides)]
-		watched := seen
-		if s != sides[0] {
-			watched = nil
-		}
-		l, err := r.measure(ctx, n, func() error { return watched.during(ctx, func() error { return s.drain(ctx, n) }) })
+		l, err := r.measure(ctx, n, func() error { return s.strain.during(ctx, func() error { return s.drain(ctx, n) }) })
 		if err != nil {
 			return err
 		}

@@ -20,10 +20,10 @@ type strain struct {
 // pingEvery is how often it is asked, so seldom that this costs nothing beside the load.
 const pingEvery = 5 * time.Millisecond
 
-// during watches the server while work runs. A nil strain, or one without a server,
-// watches nothing.
+// during watches the server while work runs. Without a server there is nothing to
+// watch.
 func (s *strain) during(ctx context.Context, work func() error) error {
-	if s == nil || s.server == nil {
+	if s.server == nil {
 		return work()
 	}
 	before, refused := s.server.SlowCalls(ctx)
@@ -56,13 +56,13 @@ func (s *strain) ping(ctx context.Context, ended <-chan struct{}) {
 	}
 }
 
-func (s *strain) complete(d *Drained) {
+// of returns a series of drains with the strain they were.
+func (s *strain) of(drains Series) *Drained {
 	if s.server == nil {
-		d.Slow, d.Ping = unknown(), Ping{unknown(), unknown(), unknown()}
-		return
+		return &Drained{drains, Ping{unknown(), unknown(), unknown()}, unknown()}
 	}
 	slices.Sort(s.pings)
-	d.Slow, d.Ping = s.slow, Ping{quantile(s.pings, 0.5), quantile(s.pings, 0.99), quantile(s.pings, 1)}
+	return &Drained{drains, Ping{quantile(s.pings, 0.5), quantile(s.pings, 0.99), quantile(s.pings, 1)}, s.slow}
 }
 
 func milliseconds(d time.Duration) Figure { return Figure(d.Seconds() * 1000) }

@@ -84,6 +84,10 @@ func (l library) single(ctx context.Context, n, producers int, due time.Time) er
 	})
 }
 
+// patience is how long draining may stand still: longer than a lease that is lost and
+// has to run out.
+const patience = time.Minute
+
 // drain ends when all is acked, so stopping the consumer is a part of it.
 func (l library) drain(ctx context.Context, n int) error {
 	before, err := l.queue.Stats(ctx)
@@ -92,10 +96,15 @@ func (l library) drain(ctx context.Context, n int) error {
 	}
 	consuming, stop := context.WithCancel(ctx)
 	defer stop()
+	stalled := time.AfterFunc(patience, stop)
+	defer stalled.Stop()
 	var handled atomic.Int64
 	err = l.queue.Consume(consuming, func(context.Context, *dueq.Delivery) error {
-		if handled.Add(1) == int64(n) {
+		switch done := handled.Add(1); {
+		case done == int64(n):
 			stop()
+		case done%batch == 0:
+			stalled.Reset(patience)
 		}
 		return nil
 	}, dueq.ConsumeConfig{Concurrency: l.concurrency})

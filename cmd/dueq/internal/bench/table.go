@@ -24,9 +24,7 @@ func (r *Report) Text() string {
 	if l := r.Life; l != nil {
 		fmt.Fprintf(&b, "send and drain  CPU us: store %s, client %s; floor %s\n", l.StoreCPU, l.ClientCPU, r.Floor.LifeStoreCPU)
 	}
-	if d := r.Drain; d != nil && d.Ping.P50.known() {
-		fmt.Fprintf(&b, "while draining  PING p50 %s ms, p99 %s, max %s; %s calls in the SLOWLOG\n", d.Ping.P50, d.Ping.P99, d.Ping.Max, d.Slow)
-	}
+	b.WriteString(r.Drain.text("while draining") + r.Floor.Drain.text("  floor"))
 	if m := r.Memory; m != nil {
 		fmt.Fprintf(&b, "memory          %s bytes per message; floor %s, ratio %s\n", m.Bytes, r.Floor.Memory, r.Ratio.Memory)
 	}
@@ -38,6 +36,14 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "idle            %s commands/s sent, %s executed; CPU ms/s: store %s, client %s\n", i.Sent, i.Executed, i.StoreCPU, i.ClientCPU)
 	}
 	return b.String()
+}
+
+// text tells how the server treated others meanwhile.
+func (d *Drained) text(name string) string {
+	if d == nil || !d.Ping.P50.known() {
+		return ""
+	}
+	return fmt.Sprintf("%-15s PING p50 %s ms, p99 %s, max %s; %s calls in the SLOWLOG\n", name, d.Ping.P50, d.Ping.P99, d.Ping.Max, d.Slow)
 }
 
 func (s Setup) text() string {
@@ -62,7 +68,11 @@ func (r *Report) loads() [][]string {
 		add("send, "+plural(s.Producers, "goroutine"), &s.Series, &s.floor)
 	}
 	if r.Drain != nil {
-		add("drain, "+plural(r.Setup.Concurrency, "handler"), &r.Drain.Series, r.Floor.Drain)
+		var floor *Series
+		if r.Floor.Drain != nil {
+			floor = &r.Floor.Drain.Series
+		}
+		add("drain, "+plural(r.Setup.Concurrency, "handler"), &r.Drain.Series, floor)
 	}
 	return rows
 }
