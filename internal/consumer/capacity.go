@@ -89,11 +89,15 @@ func (c *capacity) worked(d time.Duration) {
 		c.mean = d
 	}
 	c.mean += (d - c.mean) / weight
+	c.grant()
 }
 
 // grant serves the line while there is room worth a call: a free worker, or half of
 // what may be prefetched, so that busy workers do not cause a call per message.
 func (c *capacity) grant() {
+	if len(c.waiting) == 0 {
+		return
+	}
 	ahead := c.ahead()
 	for len(c.waiting) > 0 {
 		free := c.workers + ahead - c.used
