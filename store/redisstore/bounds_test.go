@@ -41,10 +41,18 @@ func TestCallsPerBatch(t *testing.T) {
 		r.claim(1)
 	}
 	var ds []store.Delivery
-	r.want("push", redisCalls(r, func() { r.push(r.messages(100, 100)...) }), 9+1) // and a wake-up
-	r.want("push behind others", redisCalls(r, func() { r.push(r.messages(100, 100)...) }), 9)
-	r.want("claim", redisCalls(r, func() { ds = r.claim(100) }), 11+7)
-	r.want("ack", redisCalls(r, func() { r.settle(store.Ack, ds...) }), 5)
+	due := r.rdb.Time(r.ctx()).Val().UnixMilli() // the same for all
+	batch := func() []store.Message {
+		ms := r.messages(100, 100)
+		for i := range ms {
+			ms[i].Due = due
+		}
+		return ms
+	}
+	r.want("push", redisCalls(r, func() { r.push(batch()...) }), 9+1) // and a wake-up
+	r.want("push behind others", redisCalls(r, func() { r.push(batch()...) }), 9)
+	r.want("claim", redisCalls(r, func() { ds = r.claim(100) }), 12+7)
+	r.want("ack", redisCalls(r, func() { r.settle(store.Ack, ds...) }), 4)
 	r.settle(store.Ack, r.claim(100)...)
 	r.want("idle claim", redisCalls(r, func() { r.claim(100) }), 6)
 }

@@ -19,7 +19,7 @@ const (
 )
 
 // onceCmd is a command that go-redis must not repeat by itself: it would do so unseen.
-type onceCmd struct{ *redis.Cmd }
+type onceCmd struct{ redis.Cmder }
 
 // NoRetry tells go-redis so. Redirections in a Cluster are followed all the same, because
 // a redirected command has not been executed.
@@ -33,6 +33,7 @@ type call struct {
 	keys       []string
 	args       []any
 	replicated bool // wait for Config.Replicas
+	flat       bool // the reply is a list of texts and numbers, wanted as []string
 }
 
 // start refuses what needs no call to the server, and inspects the server at first use.
@@ -140,7 +141,11 @@ func (c call) command(ctx context.Context, verb, text string) onceCmd {
 	for _, key := range c.keys {
 		args = append(args, key)
 	}
-	return onceCmd{redis.NewCmd(ctx, append(args, c.args...)...)}
+	args = append(args, c.args...)
+	if c.flat { // no box for each element
+		return onceCmd{redis.NewStringSliceCmd(ctx, args...)}
+	}
+	return onceCmd{redis.NewCmd(ctx, args...)}
 }
 
 // reply takes the answer of a command. A script that answers nil is no error.
@@ -148,5 +153,11 @@ func reply(cmd onceCmd, err error) (any, error) {
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
 	}
-	return cmd.Val(), nil
+	switch cmd := cmd.Cmder.(type) {
+	case *redis.Cmd:
+		return cmd.Val(), nil
+	case *redis.StringSliceCmd:
+		return cmd.Val(), nil
+	}
+	return nil, unexpected(cmd)
 }

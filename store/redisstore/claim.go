@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -32,7 +33,7 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 		}
 		first = emptyBefore
 	}
-	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6)}
+	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6), flat: true}
 	got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
 		try := first
 		if attempt > 0 {
@@ -67,46 +68,67 @@ func claimArgs(r store.ClaimRequest, try int) []any {
 	}
 }
 
-// claimed reads {status, wait, receipt, due, failures, record, ...}.
+// claimed reads {status, wait, places, failed, records...}.
 func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (store.ClaimResult, error) {
-	fields, ok := reply.([]any)
-	if !ok || len(fields) < 2 || len(fields)%4 != 2 {
+	fields, ok := reply.([]string)
+	if !ok || len(fields) < 2 || len(fields) == 3 {
 		return store.ClaimResult{}, fail("claim", p.Queue, unexpected(reply))
 	}
 	result := store.ClaimResult{
 		Wait:   time.Duration(number(fields[1])) * time.Microsecond,
-		Paused: number(fields[0]) == 1,
-		Stale:  number(fields[0]) == 2,
+		Paused: fields[0] == "1",
+		Stale:  fields[0] == "2",
 	}
-	fields = fields[2:]
-	if len(fields) == 0 {
+	if len(fields) == 2 {
 		return result, nil
 	}
-	result.Deliveries = make([]store.Delivery, 0, len(fields)/4)
-	for ; len(fields) > 0; fields = fields[4:] {
-		d, err := delivery(fields)
+	places, failed, records := fields[2], fields[3], fields[4:]
+	result.Deliveries = make([]store.Delivery, 0, len(records))
+	for i := range records {
+		var receipt, due string
+		receipt, places, _ = strings.Cut(places, " ")
+		due, places, _ = strings.Cut(places, " ")
+		d, err := delivery(receipt, due, records[i])
 		if err == nil {
+			d.Failures, failed = failures(i, failed)
 			result.Deliveries = append(result.Deliveries, d)
 			continue
 		}
 		if err := s.quarantine(ctx, p, d.Receipt, err); err != nil {
 			s.config.Logger.WarnContext(ctx, "dueq: a message with a corrupt record stays leased until its lease ends",
-				slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.String("receipt", text(fields[0])), slog.Any("error", err))
+				slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.String("receipt", receipt), slog.Any("error", err))
 		}
 	}
 	return result, nil
 }
 
-func delivery(fields []any) (store.Delivery, error) {
-	receipt, err := store.ParseReceipt(text(fields[0]))
+func delivery(receipt, due, stored string) (store.Delivery, error) {
+	parsed, err := store.ParseReceipt(receipt)
 	if err != nil {
 		return store.Delivery{}, err
 	}
-	r, err := decodeRecord(text(fields[3]))
+	r, err := decodeRecord(stored)
 	return store.Delivery{
-		Receipt: receipt, Key: r.key, Headers: r.headers, Body: r.body, Due: number(fields[1]),
-		MaxAttempts: r.maxAttempts, Expiry: r.expiry, Failures: int(number(fields[2])),
+		Receipt: parsed, Key: r.key, Headers: r.headers, Body: r.body, Due: number(due),
+		MaxAttempts: r.maxAttempts, Expiry: r.expiry,
 	}, err
+}
+
+// failures returns how often record i has failed: it takes "index:failures", the index
+// from 1, off the front of failed as the records come by.
+func failures(i int, failed string) (n int, rest string) {
+	for failed != "" {
+		first, rest, _ := strings.Cut(failed, " ")
+		index, count, _ := strings.Cut(first, ":")
+		switch at := number(index); {
+		case at == int64(i)+1:
+			return int(number(count)), rest
+		case at > int64(i)+1:
+			return 0, failed
+		}
+		failed = rest // of a record that could not be read
+	}
+	return 0, ""
 }
 
 // quarantine makes a leased message dead whose headers only Go finds to be unreadable.

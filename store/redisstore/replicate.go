@@ -36,10 +36,10 @@ func (s *Store) tryReplicated(ctx context.Context, c call) (any, error) {
 
 func (s *Store) tryWait(ctx context.Context, node redis.UniversalClient, c call, verb, text string) (any, error) {
 	cmd := c.command(ctx, verb, text)
-	wait := onceCmd{redis.NewCmd(ctx, "wait", s.config.Replicas, s.config.ReplicaTimeout.Milliseconds())}
+	wait := redis.NewCmd(ctx, "wait", s.config.Replicas, s.config.ReplicaTimeout.Milliseconds())
 	pipe := node.Pipeline()
 	_ = pipe.Process(ctx, cmd)
-	_ = pipe.Process(ctx, wait)
+	_ = pipe.Process(ctx, onceCmd{wait})
 	_, failed := pipe.Exec(ctx)
 	if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *Store) tryWait(ctx context.Context, node redis.UniversalClient, c call,
 		return nil, fmt.Errorf("%d of %d replicas within %s: %w",
 			got, s.config.Replicas, s.config.ReplicaTimeout, store.ErrNotReplicated)
 	}
-	return cmd.Val(), nil
+	return reply(cmd, nil)
 }
 
 // master returns a client whose pipelines go to the server that has the key, each on one

@@ -17,10 +17,10 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	switch r.Verdict {
 	case store.Release:
 		c.keys = s.partitionKeys(p, 4)
-	case store.Nack, store.Reject:
-		c.keys = s.partitionKeys(p, 5)
-	default:
+	case store.Extend:
 		c.keys = s.partitionKeys(p, 3)
+	default:
+		c.keys = s.partitionKeys(p, 5)
 	}
 	return codes(s.batch(ctx, c, len(r.Items), store.CodeGone, args))
 }

@@ -14,45 +14,45 @@
 -- ARGV[6] tries | int | - | 0: the first; 1: one before may still arrive, so remember this one even if it is empty; 2: it was answered with nothing before
 -- ARGV[7] sweep | int | leases | most of them to put back
 -- ARGV[8] longest | int | us | the longest wait to answer
--- RETURNS {status, wait us, then for each delivery: receipt, due ms, failures, record}: status 0, 1 paused, 2 the call is older than the consumer's last
+-- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "receipt due receipt due..."; failed "index:failures" of the deliveries that had any; no more than the wait when nothing is handed out
 -- CODES -
--- COST O((n + l) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back; 11 redis.calls and one for each 16 messages; 6 and no write when idle. Copies 1 MiB and 16 records at most, the same again for leases that ran out
+-- COST O((n + l) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back; 12 redis.calls, one for each 16 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle. Copies 1 MiB and 16 records at most, the same again for leases that ran out
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch history count forget plan bury calls sweep deliver
+-- USES open time record fetch history count forget plan bury calls sweep ready deliver
 if not s[1] then return {0, tonumber(ARGV[8])} end
 local answer, stale = recall('c:' .. ARGV[1], ARGV[2])
 if stale then return {2, 0} end
 if ARGV[6] == '2' then answer = answer or '' end
-local out, due_now = {0, 0}, {}
-local lease = soonest()
+local ids, dues, lease = {}, nil, soonest()
 if not answer and lease <= now then
   sweep(tonumber(ARGV[7]))
   lease = soonest()
 end
 if answer then
-  replay(answer, out)
-elseif s[4] == '1' then
-  out[1] = 1
-else
-  due_now = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', now, 'WITHSCORES', 'LIMIT', 0, ARGV[3])
+  replay(answer)
+elseif s[4] ~= '1' then
+  ids, dues = ready(tonumber(ARGV[3]))
 end
-if #due_now > 0 then
-  local taken = deliver(due_now, ARGV[5] == '1', out)
+if #ids > 0 then
+  local taken = deliver(ids, dues, ARGV[5] == '1')
   if #dead + #gone > 0 then
     entomb()
     settle()
   end
   redis.call('ZREMRANGEBYRANK', KEYS[4], 0, taken - 1)
-  if #out > 2 and ARGV[5] ~= '1' then lease = math.min(lease, up + ARGV[4]) end
+  if #records > 0 and ARGV[5] ~= '1' then lease = math.min(lease, up + ARGV[4]) end
 end
-if not answer and (#out > 2 or ARGV[6] == '1') then
-  if #out == 2 then redis.call('ZREM', KEYS[3], '-') end
-  remember('c:' .. ARGV[1], ARGV[2], table.concat(memory, ' '))
+local handed = table.concat(places, ' ')
+if not answer and (#records > 0 or ARGV[6] == '1') then
+  if #records == 0 then redis.call('ZREM', KEYS[3], '-') end
+  remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or handed)
 end
 local next = lease
 if s[4] ~= '1' then
   next = math.min(next, tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge)
 end
-out[2] = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))
-return out
+local wait = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))
+local status = not answer and s[4] == '1' and 1 or 0
+if #records == 0 then return {status, wait} end
+return {status, wait, handed, table.concat(failed, ' '), unpack(records)}

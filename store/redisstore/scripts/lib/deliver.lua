@@ -1,10 +1,15 @@
--- For claim. memory: "receipt due" of what was handed out, to be kept for a repetition.
-local memory = {}
--- deliver(): leases due messages (id, due, id, due...), appends them to out, and returns
--- how many it walked over: expired and unreadable ones too.
-local function deliver(list, once, out)
-  local ids, leases, bytes, delivered, expired = {}, {}, 0, 0, 0
-  for i = 1, #list, 2 do ids[#ids + 1] = list[i] end
+-- What a claim hands out. places: receipt, due, receipt, due...; failed: "index:failures" of
+-- the deliveries that are not the first try; records.
+local places, failed, records = {}, {}, {}
+local function hand(receipt, due, failures, record)
+  local n = #records + 1
+  places[2 * n - 1], places[2 * n], records[n] = receipt, due, record
+  if failures > 0 then failed[#failed + 1] = n .. ':' .. failures end
+end
+-- deliver(): leases due messages, and returns how many it walked over: expired and
+-- unreadable ones too.
+local function deliver(ids, dues, once)
+  local leases, bytes, expired = {}, 0, 0
   local recs, n = fetch(ids)
   local past_of, deadline, walked = history(ids), digits(up + ARGV[4]), 0
   for i = 1, n do
@@ -19,30 +24,29 @@ local function deliver(list, once, out)
       unkey(key)
     else
       bytes = bytes + #record
-      if bytes > BUDGET and delivered > 0 then break end
-      local receipt, o = id .. (attempt == 0 and ':1' or ':' .. attempt + 1), #out
+      if bytes > BUDGET and #records > 0 then break end
+      local receipt = id .. (attempt == 0 and ':1' or ':' .. attempt + 1)
       if key ~= '' then receipt = receipt .. 'k' end
-      delivered = delivered + 1
-      out[o + 1], out[o + 2], out[o + 3], out[o + 4] = receipt, list[2 * i], failures, record
+      hand(receipt, dues[i], failures, record)
       if once then
         gone[#gone + 1] = id
         unkey(key)
       else
-        leases[#leases + 1], leases[#leases + 2] = deadline, receipt
-        memory[#memory + 1], memory[#memory + 2] = receipt, list[2 * i]
+        local l = #leases
+        leases[l + 1], leases[l + 2] = deadline, receipt
       end
     end
     walked = i
   end
   redis.call('ZREM', KEYS[3], '-')
   if #leases > 0 then redis.call('ZADD', KEYS[3], unpack(leases)) end
-  count('delivered', delivered)
+  count('delivered', #records)
   count('expired', expired)
-  if once then count('acked', delivered) end
+  if once then count('acked', #records) end
   return walked
 end
--- replay(): appends what is still leased of an earlier answer.
-local function replay(answer, out)
+-- replay(): hands out what is still leased of an earlier answer.
+local function replay(answer)
   local receipts, dues, ids = {}, {}, {}
   for r, due in string.gmatch(answer, '(%S+) (%S+)') do
     receipts[#receipts + 1], dues[#dues + 1], ids[#ids + 1] = r, due, string.sub(r, 1, 26)
@@ -54,8 +58,7 @@ local function replay(answer, out)
   for i = 1, n do
     if held[i] and recs[i] then
       local _, failures = past(past_of[i])
-      local o = #out
-      out[o + 1], out[o + 2], out[o + 3], out[o + 4] = receipts[i], dues[i], failures, recs[i]
+      hand(receipts[i], dues[i], failures, recs[i])
     end
   end
 end
