@@ -77,16 +77,17 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 	if err != nil {
 		return nil, openError(err)
 	}
-	care := &caretaker{store: s, log: log, logger: logger}
-	if err := s.adopt(log, c.Repair); err != nil {
+	s.care = &caretaker{store: s, log: log, logger: logger}
+	if err := s.checkRead(log, c.Repair, s.clock()); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	if err := care.begin(ctx); err != nil {
+	s.adopt(log)
+	if err := s.care.begin(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: %w", store.ErrUnavailable, err), log.Close())
 	}
 	s.finish = log.Close
 	if !t.byHand {
-		s.finish = alongside(care.run, log.Close)
+		s.finish = alongside(s.care.run, log.Close)
 	}
 	return s, nil
 }
@@ -113,32 +114,12 @@ func openError(err error) error {
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }
 
-// adopt gives the partitions that were read a log to write to. Before that it makes
-// sure that they are in order: a segment that is missing at the beginning of the log
-// would not be noticed otherwise.
-func (s *Store) adopt(log *wal.Log, repair bool) error {
+// adopt gives the partitions that were read a log to write to.
+func (s *Store) adopt(log *wal.Log) {
 	s.log = log
-	s.damage = log.Damage()
 	for _, p := range s.allPartitions() {
 		p.journal = newJournal(s, store.Partition{Queue: p.queue.name, Index: p.index})
-		problems := p.totals()
-		if len(problems) == 0 {
-			continue
-		}
-		if !repair {
-			return fmt.Errorf("%w: partition %s: %s", store.ErrCorrupt, p.journal.name, problemTexts(problems))
-		}
-		s.damage = append(s.damage, Damage{File: p.journal.name.String(), Reason: problemTexts(problems)})
-		p.balance()
 	}
-	return nil
-}
-
-// balance makes a partition's counters agree with what is left of it.
-func (p *partition) balance() {
-	var c store.Counters
-	p.addCounters(&c)
-	p.counts[countSent] = c.Gone() + int64(len(p.byID))
 }
 
 func problemTexts(problems []store.Problem) string {

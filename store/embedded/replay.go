@@ -119,9 +119,7 @@ func (s *Store) replaySettings(f *frame) error {
 	}
 	q := s.queue(name)
 	q.settings.Store(&settings)
-	for i := range settings.Partitions {
-		q.partition(i)
-	}
+	q.makePartitions()
 	return nil
 }
 

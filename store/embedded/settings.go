@@ -31,6 +31,14 @@ func (q *queue) partition(index int) *partition {
 	return q.partitions[index]
 }
 
+// makePartitions makes those that the settings tell of, so that they know it when the
+// queue is paused before the first push.
+func (q *queue) makePartitions() {
+	for i := range q.load().Partitions {
+		q.partition(i)
+	}
+}
+
 func (q *queue) load() store.Settings { return *q.settings.Load() }
 
 // changed returns the settings with a change. The number of partitions can only be
@@ -75,9 +83,7 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 		s.queues[name] = q
 		q.writeSettings()
 	}
-	for i := range settings.Partitions {
-		q.partition(i) // so that they know it when the queue is paused before the first push
-	}
+	q.makePartitions()
 	return settings, nil
 }
 

@@ -49,6 +49,7 @@ type Store struct {
 	// Of a store on disk; nil and unused in memory.
 	log    *wal.Log
 	live   usage
+	care   *caretaker
 	finish func() error // ends what Open began
 	damage []Damage
 }
@@ -133,6 +134,7 @@ func (s *Store) queue(name string) *queue {
 	q := s.queues[name]
 	if q == nil {
 		q = newQueue(name, s)
+		q.makePartitions()
 		s.queues[name] = q
 	}
 	return q

@@ -124,7 +124,8 @@ func (d *Dir) Name() string { return d.root.Name() }
 // Close gives up the lock. Files that are still open stay usable.
 func (d *Dir) Close() error { return errors.Join(d.lock.Close(), d.root.Close()) }
 
-// List returns the names of all regular files but the lock's.
+// List returns the names of everything that is not a directory, but the lock's. That
+// may be symlinks: Open refuses them.
 func (d *Dir) List() ([]string, error) {
 	entries, err := fs.ReadDir(d.root.FS(), ".") // sorted
 	if err != nil {
@@ -132,7 +133,7 @@ func (d *Dir) List() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if e.Type().IsRegular() && e.Name() != lockName {
+		if !e.IsDir() && e.Name() != lockName {
 			names = append(names, e.Name())
 		}
 	}

@@ -72,10 +72,13 @@ func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 		if !ok {
 			return nil
 		}
+		at = f.end()
+		if len(f.body) == 0 {
+			continue // written when the log was closed
+		}
 		if err := visit(Spot{s.number, uint32(f.at + frameHead)}, f.body); err != nil {
 			return err
 		}
-		at = f.end()
 	}
 }
 

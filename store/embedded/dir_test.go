@@ -1,0 +1,177 @@
+package embedded
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
+)
+
+func TestOneProcessAtATime(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(t.Context(), dir, Config{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(t.Context(), dir, Config{Logger: quiet})
+	if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint("pid ", os.Getpid())) {
+		t.Errorf("opened twice: %v", err)
+	}
+	mustClose(t, s)
+	if s, err = Open(t.Context(), dir, Config{Logger: quiet}); err != nil {
+		t.Fatalf("after Close: %v", err)
+	}
+	mustClose(t, s)
+}
+
+func TestFilesAreForTheirOwnerAlone(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	s, err := Open(t.Context(), dir, Config{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mustClose(t, s)
+	err = filepath.Walk(dir, func(path string, info os.FileInfo, err error) error {
+		if info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %#o", path, info.Mode().Perm())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDangerousDirectoriesAreRefused(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, want string
+		make       func(t *testing.T, dir string) error
+	}{
+		{"everybody may write", "everybody may write", func(_ *testing.T, dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777))
+		}},
+		{"symlink", "not a directory", func(t *testing.T, dir string) error { return os.Symlink(t.TempDir(), dir) }},
+		{"file", "not a directory", func(_ *testing.T, dir string) error { return os.WriteFile(dir, nil, 0o600) }},
+		{"log is a symlink", "not a regular file", func(t *testing.T, dir string) error {
+			s, err := Open(t.Context(), dir, Config{Logger: quiet})
+			if err != nil {
+				return err
+			}
+			log, other := filepath.Join(dir, firstLog), filepath.Join(dir, "other")
+			return errors.Join(s.Close(), os.Rename(log, other), os.Symlink("other", log))
+		}},
+		{"lock is a symlink", "not a regular file", func(_ *testing.T, dir string) error {
+			return errors.Join(os.Mkdir(dir, 0o700), os.Symlink("victim", filepath.Join(dir, "lock")))
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			dir := filepath.Join(t.TempDir(), "store")
+			if err := tt.make(t, dir); err != nil {
+				t.Fatal(err)
+			}
+			_, err := Open(t.Context(), dir, Config{Logger: quiet})
+			if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	for _, c := range []Config{{SyncEvery: -1}, {SyncEvery: 1, NeverSync: true}} {
+		if _, err := Open(t.Context(), t.TempDir(), c); !errors.Is(err, store.ErrInvalid) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+// openByHand opens a directory with nobody looking after its log.
+func openByHand(t *testing.T, dir string) *Store {
+	t.Helper()
+	d, err := disk.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openOn(t.Context(), d, Config{Logger: quiet, NeverSync: true}, tuning{byHand: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(s.Close(), d.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestADrainedStoreIsSmall(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openByHand(t, dir)
+	var err error
+	p := store.Partition{Queue: "q"}
+	fill(t, s, p, 20_000)
+	if size := diskUsage(t, dir); size < 3<<20 {
+		t.Fatalf("full: %d bytes", size)
+	}
+	for n := 1; n > 0; {
+		if n, err = s.Purge(t.Context(), p, store.PurgeRequest{State: store.Scheduled, Limit: store.MaxBatch}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 { // what the caretaker does in three seconds
+		if err := s.care.round(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if size := diskUsage(t, dir); size > 1<<20 {
+		t.Errorf("drained: %d bytes", size)
+	} else {
+		t.Logf("drained: %d bytes", size)
+	}
+}
+
+// A merge never takes a message away from those who use the store meanwhile.
+func TestMergesWhileTheStoreIsUsed(t *testing.T) {
+	t.Parallel()
+	s := openByHand(t, filepath.Join(t.TempDir(), "store"))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for worker := range 4 {
+			useEverything(t, s, worker)
+		}
+	}()
+	merges := 0
+	for working := true; working; merges++ {
+		select {
+		case <-done:
+			working = false
+		default:
+		}
+		oldest, active := s.care.log.Ends()
+		var err error
+		if oldest == active {
+			err = s.care.log.Roll()
+		} else {
+			err = s.care.merge(t.Context(), oldest)
+		}
+		if err != nil {
+			t.Error(err)
+			<-done
+			return
+		}
+	}
+	t.Logf("%d merges", merges)
+}

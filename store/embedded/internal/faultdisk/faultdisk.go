@@ -1,0 +1,349 @@
+// Package faultdisk is a disk in memory for tests: its power can be cut at any
+// moment, it can fill up, fail, write half of what it is told, and lie.
+package faultdisk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+
+	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
+)
+
+// Op is something a disk was asked for.
+type Op struct {
+	Kind string // create, open, rename, remove, dirsync, write, sync, truncate, allocate, close
+	Name string
+}
+
+// ErrBroken is what a disk says that was made to fail.
+var ErrBroken = fmt.Errorf("input/output error: %w", errors.New("made to fail"))
+
+// Disk is an empty disk.
+type Disk struct {
+	// Before is called before everything that is done to the disk, and may look at
+	// it. An error keeps it from happening; ErrShort lets half of a write happen.
+	Before func(op Op) error
+	// Capacity is how many bytes can be allocated or written; 0 is no limit.
+	Capacity int64
+	// Lies are promises that the disk does not keep.
+	Lies Lies
+
+	mu      sync.Mutex
+	names   map[string]*inode
+	durable map[string]*inode // names after the last Sync
+	pending []rename          // since then, in order
+}
+
+// Lies that a disk can tell. They stand for mistakes that the log could make.
+type Lies struct {
+	// LateSync makes the Sync of a file return before it happens: it happens with the
+	// next one. As if a call were answered before its fsync.
+	LateSync bool
+	// KeepRemoved makes Disk.Sync leave out names that were removed: it stays open
+	// which of them are gone. As if a merge did not sync the directory.
+	KeepRemoved bool
+}
+
+// ErrShort in answer to a write: half of it happens.
+var ErrShort = errors.New("short write")
+
+// rename is a change of names; from or to can be "".
+type rename struct {
+	from, to string
+	node     *inode
+}
+
+type inode struct {
+	data      []byte
+	synced    []byte
+	late      []byte // what a late sync will make durable
+	allocated int64
+}
+
+// New returns an empty disk.
+func New() *Disk { return &Disk{names: map[string]*inode{}, durable: map[string]*inode{}} }
+
+func (d *Disk) before(kind, name string) error {
+	if d.Before == nil {
+		return nil
+	}
+	return d.Before(Op{kind, name})
+}
+
+// List returns the names of all files.
+func (d *Disk) List() ([]string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.names)), nil
+}
+
+// Create makes a file.
+func (d *Disk) Create(name string) (disk.File, error) {
+	if err := d.before("create", name); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.names[name] != nil {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrExist)
+	}
+	node := &inode{}
+	d.change(rename{"", name, node})
+	return &file{d, name, node}, nil
+}
+
+// Open opens a file.
+func (d *Disk) Open(name string) (disk.File, error) {
+	if err := d.before("open", name); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	node := d.names[name]
+	if node == nil {
+		return nil, fmt.Errorf("%s: %w", name, fs.ErrNotExist)
+	}
+	return &file{d, name, node}, nil
+}
+
+// Rename renames a file.
+func (d *Disk) Rename(from, to string) error {
+	if err := d.before("rename", from); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.change(rename{from, to, d.names[from]})
+	return nil
+}
+
+// Remove removes a file.
+func (d *Disk) Remove(name string) error {
+	if err := d.before("remove", name); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.change(rename{name, "", nil})
+	return nil
+}
+
+func (d *Disk) change(r rename) {
+	d.pending = append(d.pending, r)
+	r.apply(d.names)
+}
+
+func (r rename) apply(names map[string]*inode) {
+	delete(names, r.from)
+	if r.to != "" && r.node != nil {
+		names[r.to] = r.node
+	}
+}
+
+// Sync makes the names durable.
+func (d *Disk) Sync() error {
+	if err := d.before("dirsync", ""); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var left []rename
+	for _, r := range d.pending {
+		if r.to == "" && d.Lies.KeepRemoved {
+			left = append(left, r)
+			continue
+		}
+		r.apply(d.durable)
+	}
+	d.pending = left
+	return nil
+}
+
+// used returns the bytes that are taken, under mu.
+func (d *Disk) used() int64 {
+	var n int64
+	for _, node := range d.names {
+		n += max(node.allocated, int64(len(node.data)))
+	}
+	return n
+}
+
+func (d *Disk) room(node *inode, size int64) error {
+	more := size - max(node.allocated, int64(len(node.data)))
+	if d.Capacity > 0 && more > 0 && d.used()+more > d.Capacity {
+		return fmt.Errorf("the test's limit: %w", disk.ErrFull)
+	}
+	return nil
+}
+
+type file struct {
+	disk *Disk
+	name string
+	node *inode
+}
+
+func (f *file) ReadAt(b []byte, at int64) (int, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if at >= int64(len(f.node.data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, f.node.data[at:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+func (f *file) WriteAt(b []byte, at int64) (int, error) {
+	failed := f.disk.before("write", f.name)
+	if errors.Is(failed, ErrShort) {
+		b = b[:len(b)/2]
+	} else if failed != nil {
+		return 0, failed
+	}
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	end := at + int64(len(b))
+	if err := f.disk.room(f.node, end); err != nil {
+		return 0, err
+	}
+	if more := end - int64(len(f.node.data)); more > 0 {
+		f.node.data = append(f.node.data, make([]byte, more)...)
+	}
+	return copy(f.node.data[at:], b), failed
+}
+
+func (f *file) Size() (int64, error) {
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	return int64(len(f.node.data)), nil
+}
+
+func (f *file) Truncate(size int64) error {
+	if err := f.disk.before("truncate", f.name); err != nil {
+		return err
+	}
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	f.node.data = append(f.node.data, make([]byte, max(0, size-int64(len(f.node.data))))...)[:size:size]
+	f.node.allocated = 0
+	return nil
+}
+
+func (f *file) Allocate(size int64) error {
+	if err := f.disk.before("allocate", f.name); err != nil {
+		return err
+	}
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	if err := f.disk.room(f.node, size); err != nil {
+		return err
+	}
+	f.node.allocated = max(f.node.allocated, size)
+	return nil
+}
+
+func (f *file) Sync() error {
+	if err := f.disk.before("sync", f.name); err != nil {
+		return err
+	}
+	f.disk.mu.Lock()
+	defer f.disk.mu.Unlock()
+	now := slices.Clone(f.node.data)
+	if f.disk.Lies.LateSync {
+		f.node.synced, f.node.late = f.node.late, now
+		return nil
+	}
+	f.node.synced = now
+	return nil
+}
+
+func (f *file) Close() error { return f.disk.before("close", f.name) }
+
+// Fate says what becomes of what was not synced when the power is cut.
+type Fate int
+
+// Fates.
+const (
+	Lost   Fate = iota // none of it is on disk
+	Kept               // all of it is: the process was killed, not the power cut
+	Random             // of every sector, and every change of a name, the coin decides
+)
+
+// Cut returns the disk as it is found after the power was cut now.
+func (d *Disk) Cut(fate Fate, rng *rand.Rand) *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	keep := func() bool { return fate == Kept || fate == Random && rng.IntN(2) == 0 }
+	names := maps.Clone(d.durable)
+	for _, r := range d.pending {
+		if keep() {
+			r.apply(names)
+		}
+	}
+	after := New()
+	for name, node := range names {
+		data := node.cut(keep, sectorSizes[rng.IntN(len(sectorSizes))])
+		after.names[name] = &inode{data: data, synced: slices.Clone(data)}
+	}
+	after.durable = maps.Clone(after.names)
+	return after
+}
+
+// sectorSizes in bytes. Small ones are of no real disk, but tear more frames.
+var sectorSizes = []int{512, 32}
+
+// cut returns the content with every sector that was not synced kept or lost.
+func (n *inode) cut(keep func() bool, sector int) []byte {
+	data := slices.Clone(n.synced)
+	for at := 0; at < len(n.data); at += sector {
+		now := n.data[at:min(at+sector, len(n.data))]
+		if at+len(now) <= len(n.synced) && string(n.synced[at:at+len(now)]) == string(now) || !keep() {
+			continue
+		}
+		if grown := at + len(now) - len(data); grown > 0 {
+			data = append(data, make([]byte, grown)...)
+		}
+		copy(data[at:], now)
+	}
+	if len(n.data) < len(n.synced) && keep() { // it was truncated
+		data = data[:len(n.data)]
+	}
+	return data
+}
+
+// Bytes returns the content of a file, which the test may change.
+func (d *Disk) Bytes(name string) []byte {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.names[name].data
+}
+
+// Put gives a file a content, on disk.
+func (d *Disk) Put(name string, data []byte) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	node := &inode{data: data, synced: slices.Clone(data)}
+	d.names[name], d.durable[name] = node, node
+}
+
+// SetCapacity changes Capacity while the disk is in use.
+func (d *Disk) SetCapacity(n int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.Capacity = n
+}
+
+// Used returns the bytes that are taken.
+func (d *Disk) Used() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used()
+}

@@ -1,0 +1,65 @@
+package embedded
+
+import (
+	"fmt"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
+)
+
+// A store that lost some of its changes can be in states that none of its steps lead
+// to. Repairing brings it back to one that some steps could have led to, and never
+// drops a message: whatever is doubtful becomes a dead letter.
+
+// keyTaken is the failure text of such dead letters.
+const keyTaken = "another message had its key when the store was repaired"
+
+// checkRead makes sure that what was read is in order, or with repair, that it comes to be.
+// It notices what the log cannot: that its first segments are missing.
+func (s *Store) checkRead(log *wal.Log, repair bool, now instant) error {
+	s.damage = log.Damage()
+	for _, p := range s.allPartitions() {
+		name := store.Partition{Queue: p.queue.name, Index: p.index}
+		problems := p.totals()
+		if len(problems) > 0 && !repair {
+			return fmt.Errorf("%w: partition %s: %s", store.ErrCorrupt, name, problemTexts(problems))
+		}
+		if len(problems) > 0 {
+			s.damage = append(s.damage, Damage{File: name.String(), Reason: problemTexts(problems)})
+		}
+		if len(s.damage) > 0 {
+			p.mend(now)
+		}
+	}
+	return nil
+}
+
+// mend brings a partition in order.
+func (p *partition) mend(now instant) {
+	for _, e := range p.byID {
+		p.mendEntry(e, now)
+	}
+	p.keyed = len(p.byKey)
+	var c store.Counters
+	p.addCounters(&c)
+	p.counts[countSent] = c.Gone() + int64(len(p.byID))
+}
+
+func (p *partition) mendEntry(e *entry, now instant) {
+	if e.stopping() && e.state != leased {
+		e.rare.stopping = false // what ended the lease was lost
+	}
+	past := e.past()
+	if past.failures > past.deliveries {
+		past.deliveries = past.failures
+		p.note(e, past)
+	}
+	if e.keyed && e.state != dead && p.byKey[e.key()] != e {
+		past.failure = keyTaken
+		p.note(e, past)
+		p.leave(e)
+		e.state, e.at = dead, now.ms
+		p.dead.add(e)
+		p.count(countDeadLettered)
+	}
+}
