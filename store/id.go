@@ -18,13 +18,20 @@ const idLen = 26
 // the order of the bytes, and no letter that could be read as a digit.
 var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
+// idDigits are the values of the characters from '0' to 'z', 0xff for those that no id has.
+const idDigits = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09" +
+	"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff" +
+	"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x0a" +
+	"\x0b\x0c\x0d\x0e\x0f\x10\x11\xff\x12\x13\xff\x14\x15\xff\x16\x17\x18\x19\x1a\xff" +
+	"\x1b\x1c\x1d\x1e\x1f"
+
 // ParseID reads what ID.String wrote. Anything else is an *Error of kind ErrInvalid.
 func ParseID(s string) (ID, error) {
-	var id ID
 	if len(s) != idLen {
 		return ID{}, invalid("id", "%s has %d characters, want %d", quote(s), len(s), idLen)
 	}
-	if n, err := idText.Decode(id[:], []byte(s)); err != nil || n != len(id) || id.String() != s {
+	id, ok := decodeID(s)
+	if !ok {
 		return ID{}, invalid("id", "%s is not an id: want %d characters of 0-9 a-z without i, l, o, u", quote(s), idLen)
 	}
 	if id.Partition() >= MaxPartitions {
@@ -33,8 +40,37 @@ func ParseID(s string) (ID, error) {
 	return id, nil
 }
 
+// decodeID is base 32 without the copies that the general decoder makes.
+func decodeID(s string) (id ID, ok bool) {
+	const bits, spare = 5, 2 // of a character; the last one has more than an id needs
+	var high, low, digit uint64
+	for i := range idLen {
+		at := int(s[i]) - '0'
+		if at < 0 || at >= len(idDigits) || idDigits[at] == 0xff {
+			return ID{}, false
+		}
+		digit = uint64(idDigits[at])
+		if i < idLen-1 {
+			high, low = high<<bits|low>>(64-bits), low<<bits|digit
+		}
+	}
+	if digit&(1<<spare-1) != 0 {
+		return ID{}, false
+	}
+	high, low = high<<(bits-spare)|low>>(64-bits+spare), low<<(bits-spare)|digit>>spare
+	binary.BigEndian.PutUint64(id[:8], high)
+	binary.BigEndian.PutUint64(id[8:], low)
+	return id, true
+}
+
 // String returns the id as 26 characters that sort like the ids themselves.
-func (id ID) String() string { return idText.EncodeToString(id[:]) }
+func (id ID) String() string {
+	var b [idLen]byte
+	return string(id.AppendTo(b[:0]))
+}
+
+// AppendTo appends what String returns to b.
+func (id ID) AppendTo(b []byte) []byte { return idText.AppendEncode(b, id[:]) }
 
 // Partition returns the number of the partition that holds the message.
 func (id ID) Partition() int { return int(binary.BigEndian.Uint16(id[14:])) }

@@ -13,13 +13,22 @@ type Receipt struct {
 	Keyed   bool // the message has a key, which must be freed with it
 }
 
+// maxReceipt is the length of the longest Receipt as text.
+const maxReceipt = idLen + len(":9223372036854775807k")
+
 // String returns "id:attempt", with a "k" behind it for a message with a key.
 func (r Receipt) String() string {
-	s := r.ID.String() + ":" + strconv.Itoa(r.Attempt)
+	var b [maxReceipt]byte
+	return string(r.AppendTo(b[:0]))
+}
+
+// AppendTo appends what String returns to b.
+func (r Receipt) AppendTo(b []byte) []byte {
+	b = strconv.AppendInt(append(r.ID.AppendTo(b), ':'), int64(r.Attempt), 10)
 	if r.Keyed {
-		s += "k"
+		b = append(b, 'k')
 	}
-	return s
+	return b
 }
 
 // ParseReceipt reads what Receipt.String wrote. Anything else is an *Error of kind
@@ -27,14 +36,13 @@ func (r Receipt) String() string {
 func ParseReceipt(s string) (Receipt, error) {
 	text, attempt, ok := strings.Cut(s, ":")
 	id, err := ParseID(text)
-	if !ok || err != nil {
-		return Receipt{}, invalid("receipt", "%s is not a receipt", quote(s))
-	}
 	attempt, keyed := strings.CutSuffix(attempt, "k")
-	n, err := strconv.Atoi(attempt)
-	r := Receipt{ID: id, Attempt: n, Keyed: keyed}
-	if err != nil || n < 1 || r.String() != s {
+	if !ok || err != nil || attempt == "" || attempt[0] < '1' || attempt[0] > '9' { // no sign, no 0 in front
 		return Receipt{}, invalid("receipt", "%s is not a receipt", quote(s))
 	}
-	return r, nil
+	n, err := strconv.Atoi(attempt)
+	if err != nil {
+		return Receipt{}, invalid("receipt", "%s is not a receipt", quote(s))
+	}
+	return Receipt{ID: id, Attempt: n, Keyed: keyed}, nil
 }

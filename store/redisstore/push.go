@@ -54,10 +54,23 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	args := make([]any, 6+3*n, 6+7*n)
 	args[0], args[1] = s.eventsChannel(p.Queue), wakeEvent(p)
 	args[2], args[3], args[4], args[5] = r.Producer, sequence(r.Number), int64(store.MaxDelay), n
-	plain := true
+	size := 0
+	for i := range r.Messages {
+		size += len(store.ID{})*2 + recordSize(&r.Messages[i])
+	}
+	made, plain := newTexts(2*n, size), true
+	var head []byte
+	var delay any = int64(0) // messages of a batch tend to have the same
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		args[6+i], args[6+n+i], args[6+2*n+i] = m.ID.String(), encodeRecord(m), m.Delay
+		if m.Delay != delay {
+			delay = m.Delay
+		}
+		args[6+2*n+i] = delay
+		head = m.ID.AppendTo(head[:0])
+		args[6+i] = made.add(head)
+		head = appendHead(head[:0], m)
+		args[6+n+i] = made.add(head, m.Body)
 		plain = plain && m.Key == "" && m.Due == 0 && m.TTL == 0
 	}
 	if plain {

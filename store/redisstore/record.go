@@ -28,21 +28,31 @@ const (
 
 // encodeRecord returns the record of a message that is valid.
 func encodeRecord(m *store.Message) []byte {
-	names := slices.Sorted(maps.Keys(m.Headers))
+	return append(appendHead(make([]byte, 0, recordSize(m)), m), m.Body...)
+}
+
+// recordSize is at least the length of a message's record.
+func recordSize(m *store.Message) int {
 	size := recordHead + len(m.Key) + len(m.Body)
-	for _, name := range names {
-		size += 2*binary.MaxVarintLen16 + len(name) + len(m.Headers[name])
+	for name, value := range m.Headers {
+		size += 2*binary.MaxVarintLen16 + len(name) + len(value)
 	}
-	b := make([]byte, recordHead, size)
-	b[0] = recordVersion
-	binary.BigEndian.PutUint16(b[1:], uint16(m.MaxAttempts))
-	b[9] = byte(len(m.Key))
+	return size
+}
+
+// appendHead appends a record up to its body.
+func appendHead(b []byte, m *store.Message) []byte {
+	start := len(b)
+	b = append(b, recordVersion, byte(m.MaxAttempts>>8), byte(m.MaxAttempts), 0, 0, 0, 0, 0, 0, byte(len(m.Key)), 0, 0)
 	b = append(b, m.Key...)
-	for _, name := range names {
-		b = appendText(appendText(b, name), m.Headers[name])
+	headers := len(b)
+	if len(m.Headers) > 0 {
+		for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
+			b = appendText(appendText(b, name), m.Headers[name])
+		}
 	}
-	binary.BigEndian.PutUint16(b[10:], uint16(len(b)-recordHead-len(m.Key)))
-	return append(b, m.Body...)
+	binary.BigEndian.PutUint16(b[start+10:], uint16(len(b)-headers))
+	return b
 }
 
 func appendText(b []byte, s string) []byte {

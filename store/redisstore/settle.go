@@ -30,8 +30,12 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	if v == store.Nack || v == store.Release {
 		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
 	}
+	const usual = 32 // bytes of a receipt
+	receipts := newTexts(len(items), usual*len(items))
+	var receipt []byte
 	for i := range items {
-		args = append(args, items[i].Receipt.String())
+		receipt = items[i].Receipt.AppendTo(receipt[:0])
+		args = append(args, receipts.add(receipt))
 	}
 	if v == store.Nack || v == store.Release || v == store.Extend {
 		for i := range items {

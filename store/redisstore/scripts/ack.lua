@@ -8,7 +8,7 @@
 -- ARGV[1...] receipts | text | - | 1 to 500, "id:attempt", with "k" behind it when the message has a key
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok gone lease_lost
--- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 16; without, when one is not leased, up to 7 more for each. Reads the records of messages with keys, 1 MiB and 16 records at most, and stops there
+-- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 16; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1 MiB and 16 records at most, and stops there
 -- RETRY safe: a receipt is never issued twice, and one whose message is gone is answered so
 -- EMITS -
 -- USES open codes record fetch history count forget place leases lost answer
@@ -20,35 +20,39 @@ for i = 1, n do
 end
 if keyed then
   local at, mine, recs, late, last = leases(1, n, 'keyed')
-  local receipts, keys = {}, {}
+  local receipts, keys, acked = {}, {}, {}
   for j = 1, #at do
-    receipts[j] = ARGV[at[j]]
+    receipts[j], acked[mine[j]] = ARGV[at[j]], at[j]
     local _, _, key = parse(recs[mine[j]])
     if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
+  end
+  for _, i in ipairs(late) do
+    local done = acked[ids[i]]
+    say(i, done and done < i and GONE or lost(ARGV[i], 'a'))
   end
   if #at > 0 then
     redis.call('ZREM', KEYS[3], unpack(receipts))
     forget(mine, keys)
     count('acked', #at)
   end
-  for _, i in ipairs(late) do say(i, lost(ARGV[i], 'a')) end
   return {last, table.concat(odd, ' ')}
 end
--- Without keys nothing need be read: it is enough to know that all of them were leased.
-local removed, mine, late = redis.call('ZREM', KEYS[3], unpack(ARGV)), ids, {}
+-- Without keys nothing need be read, if it turns out that all of them were leased.
+local removed, mine = redis.call('ZREM', KEYS[3], unpack(ARGV)), ids
 if removed < n then
-  -- A message that is there, but in no state, was leased until now.
-  local seen = {}
   mine = {}
+  local acked = {}
   for i = 1, n do
-    if seen[ids[i]] or place(ids[i]) or redis.call('HEXISTS', KEYS[2], ids[i]) == 0 then
-      late[#late + 1] = i
-    else
-      mine[#mine + 1], seen[ids[i]] = ids[i], true
+    local id, attempt = ids[i], tonumber(string.match(ARGV[i], ':(%d+)'))
+    if acked[id] or redis.call('HEXISTS', KEYS[2], id) == 0 then
+      say(i, GONE)
+    elseif place(id) or attempt ~= past(tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1 then
+      say(i, LEASE_LOST)
+    else -- it is there, but in no state: it was leased until now
+      mine[#mine + 1], acked[id] = id, true
     end
   end
 end
 forget(mine, {})
 count('acked', removed)
-for _, i in ipairs(late) do say(i, lost(ARGV[i], 'a')) end
 return {n, table.concat(odd, ' ')}
