@@ -41,7 +41,7 @@ func (p *partition) insert(e *entry) {
 
 // restore adds a message in any state, in place of what is known of it.
 func (p *partition) restore(e *entry, s state) {
-	if old := p.byID[e.id]; old != nil {
+	if old := p.byID.get(e.id); old != nil {
 		p.remove(old)
 	}
 	p.add(e, s)
@@ -54,7 +54,7 @@ func (p *partition) remove(e *entry) {
 	p.freeKey(e)
 	p.leave(e)
 	e.state = gone
-	delete(p.byID, e.id)
+	p.byID.drop(e)
 	p.shrink()
 }
 
@@ -125,8 +125,8 @@ func (p *partition) rememberClaim(consumer string, number uint64, deliveries []s
 
 // add puts a message where its state says, with its key unless it is dead.
 func (p *partition) add(e *entry, s state) {
-	p.byID[e.id] = e
-	p.most = max(p.most, len(p.byID))
+	p.byID.add(e)
+	p.most = max(p.most, p.byID.len())
 	e.state = s
 	switch s {
 	case waiting:
@@ -172,10 +172,10 @@ func (p *partition) freeKey(e *entry) {
 // never become smaller by themselves.
 func (p *partition) shrink() {
 	const large = 4096
-	if len(p.byID) > 0 || p.most < large {
+	if p.byID.len() > 0 || p.most < large {
 		return
 	}
-	p.byID = make(map[store.ID]*entry)
+	p.byID = newIndex()
 	p.byKey = make(map[string]*entry)
 	p.most = 0
 }

@@ -75,7 +75,7 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	report := func(format string, args ...any) {
 		found = append(found, store.Problem{ID: e.id.String(), Text: fmt.Sprintf(format, args...)})
 	}
-	if p.byID[e.id] != e {
+	if p.byID.get(e.id) != e {
 		report("has a place but no record")
 	}
 	if e.state.letter() != letter {
@@ -123,7 +123,7 @@ func (p *partition) totals() []store.Problem {
 			found = append(found, store.Problem{Text: fmt.Sprintf("%s: %d, want %d", what, got, want)})
 		}
 	}
-	live := int64(len(p.byID))
+	live := int64(p.byID.len())
 	var c store.Counters
 	p.addCounters(&c)
 	compare("messages in an order", int64(p.waiting.len()+p.leased.len()+p.dead.len()), live)

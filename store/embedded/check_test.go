@@ -14,16 +14,16 @@ func TestCheckFindsDamage(t *testing.T) {
 		damage func(p *partition)
 		want   string // in one of the problems
 	}{
-		{"record lost", func(p *partition) { delete(p.byID, id(1)) }, "has a place but no record"},
-		{"place lost", func(p *partition) { p.waiting.drop(p.byID[id(1)]) }, "messages in an order: 3, want 4"},
-		{"in two orders", func(p *partition) { p.dead.add(p.byID[id(1)]) }, "stands among 'd' but is 'w'"},
+		{"record lost", func(p *partition) { p.byID.drop(p.byID.get(id(1))) }, "has a place but no record"},
+		{"place lost", func(p *partition) { p.waiting.drop(p.byID.get(id(1))) }, "messages in an order: 3, want 4"},
+		{"in two orders", func(p *partition) { p.dead.add(p.byID.get(id(1))) }, "stands among 'd' but is 'w'"},
 		{"key freed", func(p *partition) { delete(p.byKey, "k2") }, `does not hold its key "k2"`},
-		{"key left behind", func(p *partition) { p.byKey["gone"] = p.byID[id(1)] }, "keys held: 3, want 2"},
-		{"dead one holds its key", func(p *partition) { p.byKey["k4"] = p.byID[id(4)] }, `is dead but holds the key "k4"`},
-		{"key flag", func(p *partition) { p.byID[id(2)].keyed = false }, "does not know whether it has a key"},
-		{"no history", func(p *partition) { p.byID[id(4)].rare = nil }, "dead without a history"},
-		{"history", func(p *partition) { p.byID[id(4)].rare.history.failures = 2 }, "failed 2 times in 1 deliveries"},
-		{"stop", func(p *partition) { p.byID[id(1)].extra().stopping = true }, "asked to stop but not leased"},
+		{"key left behind", func(p *partition) { p.byKey["gone"] = p.byID.get(id(1)) }, "keys held: 3, want 2"},
+		{"dead one holds its key", func(p *partition) { p.byKey["k4"] = p.byID.get(id(4)) }, `is dead but holds the key "k4"`},
+		{"key flag", func(p *partition) { p.byID.get(id(2)).keyed = false }, "does not know whether it has a key"},
+		{"no history", func(p *partition) { p.byID.get(id(4)).rare = nil }, "dead without a history"},
+		{"history", func(p *partition) { p.byID.get(id(4)).rare.history.failures = 2 }, "failed 2 times in 1 deliveries"},
+		{"stop", func(p *partition) { p.byID.get(id(1)).extra().stopping = true }, "asked to stop but not leased"},
 		{"counters", func(p *partition) { p.counts[countAcked]++ }, "sent less gone: 3, want 4"},
 	}
 	for _, tt := range tests {

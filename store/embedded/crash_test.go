@@ -50,7 +50,7 @@ func newScript(t *testing.T, seed uint64, d *faultdisk.Disk, tune tuning) *scrip
 		t: t, rng: rand.New(rand.NewPCG(seed, seed)), disk: d, tune: tune,
 		clock: &handClock{now: time.UnixMilli(epoch)},
 	}
-	x.open()
+	x.open() //nolint:contextcheck // the test's
 	x.states = []string{fingerprint(x.s)}
 	return x
 }
@@ -131,7 +131,7 @@ func (x *script) random(ctx context.Context, p store.Partition) (promise, error)
 	default:
 		err := x.s.Close()
 		x.written, x.durable = len(x.states)-1, len(x.states)-1
-		x.open()
+		x.open() //nolint:contextcheck // the test's
 		return outlivesPower, err
 	}
 }
@@ -199,34 +199,34 @@ func fingerprint(s *Store) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(s.queues)) {
 		q := s.queues[name]
-		fmt.Fprintf(h, "queue %s %+v\n", name, q.load())
+		_, _ = fmt.Fprintf(h, "queue %s %+v\n", name, q.load())
 		for _, index := range slices.Sorted(maps.Keys(q.partitions)) {
-			fmt.Fprintf(h, "partition %d\n", index)
-			q.partitions[index].describe(func(format string, args ...any) { fmt.Fprintf(h, format, args...) })
+			_, _ = fmt.Fprintf(h, "partition %d\n", index)
+			q.partitions[index].describe(func(format string, args ...any) { _, _ = fmt.Fprintf(h, format, args...) })
 		}
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-func (p *partition) describe(print func(format string, args ...any)) {
-	print("%v\n", p.counts)
+func (p *partition) describe(write func(format string, args ...any)) {
+	write("%v\n", p.counts)
 	for _, o := range []order{p.waiting.order, p.leased, p.dead} {
 		o.after(start(), func(e *entry) bool {
 			content, err := p.payload(e)
-			print("%v %d %d %d %v %v %+v %q %v\n", e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.past(), string(content), err)
+			write("%v %d %d %d %v %v %+v %q %v\n", e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.past(), string(content), err)
 			return true
 		})
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.byKey)) {
-		print("%s %v\n", key, p.byKey[key].id)
+		write("%s %v\n", key, p.byKey[key].id)
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.producers.byName)) {
 		last := p.producers.byName[name].Value.(*call[pushAnswer])
-		print("%s %d %v\n", name, last.number, last.answer.again())
+		write("%s %d %v\n", name, last.number, last.answer.again())
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.consumers.byName)) {
 		last := p.consumers.byName[name].Value.(*call[[]handedOut])
-		print("%s %d %v\n", name, last.number, p.stillHeld(last.answer))
+		write("%s %d %v\n", name, last.number, p.stillHeld(last.answer))
 	}
 }
 

@@ -10,21 +10,37 @@
 //	port.go       the methods of the port, each one step on a partition
 //	settings.go   a queue and its settings
 //	partition.go  what a partition holds, and reading it
-//	change.go     the only code that changes a partition
+//	change.go     the only code that changes a partition, and writes it down
 //	push.go claim.go settle.go cancel.go reschedule.go redrive.go purge.go
 //	              one operation each: what the rules of the state machine decide
 //	list.go stats.go check.go
 //	              reading: pages, sizes, the audit
-//	entry.go payload.go order.go waiting.go calls.go cursor.go clock.go
-//	              the parts: one message, its content, the ordered indexes, the
-//	              count of ready messages, remembered calls, positions, instants
+//	entry.go payload.go index.go order.go waiting.go calls.go cursor.go clock.go
+//	              the parts: one message, its content, the indexes by id and by time,
+//	              the count of ready messages, remembered calls, positions, instants
 //	watch.go members.go
 //	              watchers and live consumers of a queue: never part of its state
 //
-// Lock order: a partition's mutex and the store's are never held together. Watchers
-// are told after the step, with neither.
+// A store on disk has the same queues, and a log. Of a message's payload only the key
+// stays in memory:
+//
+//	open.go       opening and closing
+//	durable.go    what a call waits for, and in which order things happen
+//	journal.go    one step becomes one frame of the log
+//	encoding.go   the frames byte by byte; docs/FILE_FORMAT.md tells them in full
+//	replay.go     a frame becomes changes again
+//	merge.go summary.go
+//	              dropping old segments; what must be written down again before
+//	repair.go     opening what is damaged
+//	internal/wal  the log itself: segments, group commit, recovery, space
+//	internal/disk the file system, and its lock; internal/faultdisk one for tests
+//
+// Lock order: a partition's mutex and the store's are never held together; the log's
+// come after either. Neither is held during an fsync. Watchers are told after the
+// step, with neither.
 //
 // The engine starts no goroutine and no timer: what has to happen with time (leases
 // that run out, messages that expire, callers to forget) happens in bounded steps
-// inside the calls that come anyway.
+// inside the calls that come anyway. A store on disk has two goroutines, until it is
+// closed: one that syncs the log for all who wait, and one that keeps it small.
 package embedded

@@ -26,7 +26,7 @@ var (
 
 func benchDirectory(b *testing.B) string {
 	b.Helper()
-	dir, err := os.MkdirTemp(*benchDir, "dueq-bench-")
+	dir, err := os.MkdirTemp(*benchDir, "dueq-bench-") //nolint:usetesting // on the disk that is to be measured
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -195,7 +195,7 @@ func (m *merging) puts(spot wal.Spot, body []byte) (*partition, []change, error)
 // stands returns the message that a change put into the log if it is still there, and
 // has not been written down again since.
 func (p *partition) stands(put *change) *entry {
-	if e := p.byID[put.id]; e != nil && e.stored == put.entry.stored {
+	if e := p.byID.get(put.id); e != nil && e.stored == put.entry.stored {
 		return e
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 )
 
 // Damage is a part of a store that could not be read.
-type Damage = wal.DamageError
+type Damage = wal.DamageError //nolint:errname // to the caller it is a finding
 
 // Open returns the store that is kept in a directory, which is made if it is missing.
 // What every call promises is on disk when the call returns, unless c says otherwise;
@@ -87,7 +87,7 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 	}
 	s.finish = log.Close
 	if !t.byHand {
-		s.finish = alongside(s.care.run, log.Close)
+		s.finish = alongside(s.care.run, log.Close) //nolint:contextcheck // it outlives the call
 	}
 	return s, nil
 }

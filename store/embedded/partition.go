@@ -14,7 +14,7 @@ type partition struct {
 	index int
 
 	mu      sync.Mutex
-	byID    map[store.ID]*entry
+	byID    index
 	byKey   map[string]*entry // the one live message that holds a key; dead ones hold none
 	waiting timetable         // by due time
 	leased  order             // by deadline
@@ -32,7 +32,7 @@ func newPartition(q *queue, index int) *partition {
 	p := &partition{
 		queue:     q,
 		index:     index,
-		byID:      make(map[store.ID]*entry),
+		byID:      newIndex(),
 		byKey:     make(map[string]*entry),
 		waiting:   newTimetable(),
 		leased:    newOrder(),
@@ -59,12 +59,12 @@ func (p *partition) find(ref store.Ref) *entry {
 	if ref.ID.IsZero() {
 		return p.byKey[ref.Key]
 	}
-	return p.byID[ref.ID]
+	return p.byID.get(ref.ID)
 }
 
 // held returns the message that a receipt is the current proof for; else nil.
 func (p *partition) held(r store.Receipt) *entry {
-	if e := p.byID[r.ID]; e != nil && e.state == leased && e.receipt() == r {
+	if e := p.byID.get(r.ID); e != nil && e.state == leased && e.receipt() == r {
 		return e
 	}
 	return nil

@@ -24,7 +24,7 @@ func (p *partition) purge(r store.PurgeRequest, now instant) int {
 func (p *partition) named(ids []store.ID) []*entry {
 	var found []*entry
 	for _, id := range ids {
-		if e := p.byID[id]; e != nil {
+		if e := p.byID.get(id); e != nil {
 			found = append(found, e)
 		}
 	}

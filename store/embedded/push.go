@@ -47,14 +47,14 @@ func (p *partition) push(r store.PushRequest, now instant) []store.PushResult {
 }
 
 func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
-	if e := p.byID[m.ID]; e != nil {
+	if e := p.byID.get(m.ID); e != nil {
 		return store.PushResult{Code: p.sameAs(e, m)}
 	}
 	due := now.due(m.Due, m.Delay)
 	if now.tooFar(due) {
 		return store.PushResult{Code: store.CodeTooFar}
 	}
-	if most := p.queue.load().MaxMessages; most > 0 && int64(len(p.byID)) >= most {
+	if most := p.queue.load().MaxMessages; most > 0 && int64(p.byID.len()) >= most {
 		return store.PushResult{Code: store.CodeFull}
 	}
 	if holder := p.byKey[m.Key]; holder != nil && !p.givesWay(holder, m.Replace, now) {

@@ -11,7 +11,7 @@ func (p *partition) redriveAll(ids []store.ID, now instant) []store.PushResult {
 }
 
 func (p *partition) redriveOne(id store.ID, now instant) store.PushResult {
-	e := p.byID[id]
+	e := p.byID.get(id)
 	if e == nil || e.state != dead {
 		return store.PushResult{Code: store.CodeNotFound}
 	}

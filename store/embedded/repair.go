@@ -36,13 +36,11 @@ func (s *Store) checkRead(log *wal.Log, repair bool, now instant) error {
 
 // mend brings a partition in order.
 func (p *partition) mend(now instant) {
-	for _, e := range p.byID {
-		p.mendEntry(e, now)
-	}
+	p.byID.each(func(e *entry) { p.mendEntry(e, now) })
 	p.keyed = len(p.byKey)
 	var c store.Counters
 	p.addCounters(&c)
-	p.counts[countSent] = c.Gone() + int64(len(p.byID))
+	p.counts[countSent] = c.Gone() + int64(p.byID.len())
 }
 
 func (p *partition) mendEntry(e *entry, now instant) {

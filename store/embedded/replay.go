@@ -127,7 +127,7 @@ func (s *Store) replaySettings(f *frame) error {
 func (p *partition) replay(c *change, live *usage) {
 	switch c.op {
 	case opPut:
-		if old := p.byID[c.id]; old != nil {
+		if old := p.byID.get(c.id); old != nil {
 			live.drop(old)
 		}
 		p.restore(c.entry, c.state)
@@ -141,7 +141,7 @@ func (p *partition) replay(c *change, live *usage) {
 	case opClaimed:
 		*p.consumers.last(c.claimed.caller, instant{ms: c.claimed.used}) = c.claimed
 	default:
-		p.replayOn(p.byID[c.id], c, live)
+		p.replayOn(p.byID.get(c.id), c, live)
 	}
 }
 

@@ -67,7 +67,7 @@ func (p *partition) reject(e *entry, text string, now instant) {
 // settledBefore answers for a receipt that is not, or no longer, one of a lease: a
 // verdict that is given again has been carried out, anything else comes too late.
 func (p *partition) settledBefore(v store.Verdict, r store.Receipt) store.Code {
-	e := p.byID[r.ID]
+	e := p.byID.get(r.ID)
 	if e == nil {
 		return store.CodeGone
 	}

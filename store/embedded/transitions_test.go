@@ -67,7 +67,7 @@ func TestVerdicts(t *testing.T) {
 			if got := r.settle(tt.verdict, item, item); got[0] != tt.code || got[1] != tt.again {
 				t.Errorf("got %v, want %v and %v", got, tt.code, tt.again)
 			}
-			if e := r.inner().byID[id(1)]; (e == nil) != (tt.left == "") {
+			if e := r.inner().byID.get(id(1)); (e == nil) != (tt.left == "") {
 				t.Errorf("left: %v, want %q", e, tt.left)
 			}
 			if tt.left != "" && (r.record(1).State != tt.left || r.record(1).Failures != tt.failures) {
@@ -185,7 +185,7 @@ func TestWhoGivesWayToANewMessageWithItsKey(t *testing.T) {
 			r := newRig(t)
 			lead(r, tt.state, "k")
 			if tt.ttl > 0 {
-				r.inner().byID[id(1)].extra().expiry = epoch + tt.ttl
+				r.inner().byID.get(id(1)).extra().expiry = epoch + tt.ttl
 			}
 			r.clock.move(time.Millisecond)
 			m := message(2)
