@@ -48,30 +48,33 @@ func (s *Store) adopt(ctx context.Context, p store.Partition) error {
 	return s.configurePartition(ctx, p, settings)
 }
 
-// pushArgs lays the batch out in columns, and leaves out those that are all zero.
+// pushArgs lays the batch out in columns, and leaves out what is zero, or the same, for
+// all.
 func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	n := len(r.Messages)
-	args := make([]any, 6+3*n, 6+7*n)
+	args := make([]any, 6+2*n, 6+7*n)
 	args[0], args[1] = s.eventsChannel(p.Queue), wakeEvent(p)
 	args[2], args[3], args[4], args[5] = r.Producer, sequence(r.Number), int64(store.MaxDelay), n
 	size := 0
 	for i := range r.Messages {
 		size += len(store.ID{})*2 + recordSize(&r.Messages[i])
 	}
-	made, plain := newTexts(2*n, size), true
-	var head []byte
-	var delay any = int64(0) // messages of a batch tend to have the same
+	made, plain, same := newTexts(2*n, size), true, true
+	var part []byte
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		if m.Delay != delay {
-			delay = m.Delay
-		}
-		args[6+2*n+i] = delay
-		head = m.ID.AppendTo(head[:0])
-		args[6+i] = made.add(head)
-		head = appendHead(head[:0], m)
-		args[6+n+i] = made.add(head, m.Body)
+		part = m.ID.AppendTo(part[:0])
+		args[6+i] = made.add(part)
+		part = appendHead(part[:0], m)
+		args[6+n+i] = made.add(part, m.Body)
 		plain = plain && m.Key == "" && m.Due == 0 && m.TTL == 0
+		same = same && m.Delay == r.Messages[0].Delay
+	}
+	if plain && same {
+		return append(args, r.Messages[0].Delay)
+	}
+	for i := range r.Messages {
+		args = append(args, r.Messages[i].Delay)
 	}
 	if plain {
 		return args
