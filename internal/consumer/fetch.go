@@ -77,9 +77,7 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 	if err != nil {
 		return 0, err
 	}
-	for i := range result.Deliveries {
-		f.work.accept(f.partition, result.Deliveries[i], began)
-	}
+	f.work.accept(f.partition, result.Deliveries, began)
 	if len(result.Deliveries) == 0 {
 		return min(max(result.Wait, breather), guardPoll), nil
 	}

@@ -138,28 +138,30 @@ func (h *Held) endExtendingIn(d time.Duration) {
 // holdings are all deliveries that a consumer holds.
 type holdings struct {
 	mu  sync.Mutex
-	set map[store.Receipt]*Held
+	set map[*Held]struct{}
 }
 
-func newHoldings() *holdings { return &holdings{set: map[store.Receipt]*Held{}} }
+func newHoldings() *holdings { return &holdings{set: map[*Held]struct{}{}} }
 
-func (s *holdings) add(h *Held) {
+func (s *holdings) add(all []*Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.set[h.Delivery.Receipt] = h
+	for _, h := range all {
+		s.set[h] = struct{}{}
+	}
 }
 
 func (s *holdings) remove(h *Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.set, h.Delivery.Receipt)
+	delete(s.set, h)
 }
 
 func (s *holdings) all() []*Held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]*Held, 0, len(s.set))
-	for _, h := range s.set {
+	for h := range s.set {
 		all = append(all, h)
 	}
 	return all
