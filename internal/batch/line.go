@@ -28,6 +28,9 @@ type Line[T, R any] struct {
 	// Root returns the context of a call for several callers, made from that of the
 	// first: it must not end when that one does.
 	Root func(first context.Context) context.Context
+	// Told is called with the result of an item of Start, from the goroutine that serves
+	// the line, and must not block.
+	Told func(item T, result R)
 	// Go runs the goroutine that serves a crowd; nil: a go statement.
 	Go func(func())
 
@@ -54,8 +57,7 @@ type ticket[T, R any] struct {
 	item   T
 	ctx    context.Context // of its caller; nil: it is not waited for
 	place  place
-	answer chan R  // to the caller
-	tell   func(R) // instead, if it is not waited for
+	answer chan R // to the caller
 }
 
 // place is where a ticket is.
@@ -96,13 +98,12 @@ func (l *Line[T, R]) Do(ctx context.Context, item T) (R, Fate) {
 	}
 }
 
-// Start hands over item and returns at once; tell is called with the result, from the
-// goroutine that serves the line, and must not block.
-func (l *Line[T, R]) Start(item T, tell func(R)) {
+// Start hands over item and returns at once; Told gets the result.
+func (l *Line[T, R]) Start(item T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.ticket()
-	t.item, t.tell, t.place = item, tell, queued
+	t.item, t.place = item, queued
 	l.waiting = append(l.waiting, t)
 	if !l.busy {
 		l.busy = true

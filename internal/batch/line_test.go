@@ -237,8 +237,14 @@ func TestStartedItemsAreToldAndKeepTheirOrder(t *testing.T) {
 		var running sync.WaitGroup
 		p.line.Go = running.Go
 		var told []int
+		p.line.Told = func(item, result int) {
+			if result != 2*item {
+				t.Errorf("%d: told %d", item, result)
+			}
+			told = append(told, result)
+		}
 		for item := 1; item <= 8; item++ {
-			p.line.Start(item, func(result int) { told = append(told, result) })
+			p.line.Start(item)
 			if item == 1 {
 				synctest.Wait()
 			}

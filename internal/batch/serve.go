@@ -99,12 +99,13 @@ func latest[T, R any](aboard []*ticket[T, R]) (time.Time, bool) {
 // land hands out results. A ticket must not be touched once its caller has been answered.
 func (l *Line[T, R]) land(aboard []*ticket[T, R], results []R) {
 	for i, t := range aboard {
-		if tell := t.tell; tell != nil {
-			l.discard(t)
-			tell(results[i])
+		if t.ctx != nil {
+			t.answer <- results[i]
 			continue
 		}
-		t.answer <- results[i]
+		item := t.item
+		l.discard(t)
+		l.Told(item, results[i])
 	}
 	l.flight.cancel()
 }
@@ -120,6 +121,6 @@ func (l *Line[T, R]) ticket() *ticket[T, R] {
 // discard takes back a ticket that nobody else knows any more.
 func (l *Line[T, R]) discard(t *ticket[T, R]) {
 	var none T
-	t.item, t.ctx, t.tell = none, nil, nil
+	t.item, t.ctx = none, nil
 	l.spare.Put(t)
 }

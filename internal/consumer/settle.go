@@ -20,6 +20,7 @@ type settler struct {
 	store store.Store
 	log   *slog.Logger
 	life  context.Context // ends when nothing is to be told any more
+	over  func(*Held)     // called when what was started is over
 
 	mu    sync.Mutex
 	lines map[target]*line
@@ -60,6 +61,10 @@ func (s *settler) line(t target) *line {
 			Size: func(item *settling) int { return len(item.failure) },
 			Root: func(context.Context) context.Context { return s.life },
 			Call: func(ctx context.Context, items []settling) []settlement { return s.insist(ctx, t, items) },
+			Told: func(item settling, said settlement) {
+				s.tell(item.held, t.verdict, s.note(item.held, t.verdict, said))
+				s.over(item.held)
+			},
 		}
 		s.lines[t] = l
 	}
@@ -81,14 +86,10 @@ func (s *settler) settle(ctx context.Context, h *Held, v store.Verdict, delay in
 	return s.note(h, v, said)
 }
 
-// start is settle for somebody who does not wait: done is called when it is over.
-func (s *settler) start(h *Held, v Verdict, done func()) {
+// start is settle for somebody who does not wait: over is called at the end.
+func (s *settler) start(h *Held, v Verdict) {
 	h.setPhase(underWay)
-	item := settling{h, v.Delay, Cut(v.Failure)}
-	s.line(target{h.Partition, v.Verdict}).Start(item, func(said settlement) {
-		s.tell(h, v.Verdict, s.note(h, v.Verdict, said))
-		done()
-	})
+	s.line(target{h.Partition, v.Verdict}).Start(settling{h, v.Delay, Cut(v.Failure)})
 }
 
 // validate keeps what one caller got wrong from others in the same call.

@@ -39,6 +39,10 @@ func newWork(c Config, held *holdings, s *settler) *work {
 // handlers are started.
 func (w *work) start(life context.Context, stopping <-chan struct{}) {
 	w.stopping, w.settler.life, w.root = stopping, life, context.WithoutCancel(life)
+	w.settler.over = func(h *Held) {
+		w.over(h)
+		w.settling.Done()
+	}
 	for range w.config.Concurrency {
 		w.workers.Add(1)
 		go w.worker(life)
@@ -135,10 +139,7 @@ func (w *work) dropUnstarted(h *Held, cause error) {
 func (w *work) settle(h *Held, v Verdict) {
 	w.settling.Add(1)
 	h.endExtendingIn(w.config.Lease)
-	w.settler.start(h, v, func() {
-		w.over(h)
-		w.settling.Done()
-	})
+	w.settler.start(h, v)
 }
 
 // call runs the handler within its time.
