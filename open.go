@@ -17,6 +17,7 @@ import (
 
 // Open connects to the store that a URL names and checks that it answers:
 //
+//	file:./data or file:///var/lib/dueq      in a directory that this process has for itself; it is made if missing
 //	mem:                                     in the memory of this process, for tests and demos
 //	redis://[user:password@]host:6379/0      Redis 6.2 or newer, or Valkey
 //	rediss://...                             the same over TLS
@@ -27,16 +28,20 @@ import (
 // The query may set prefix, replicas and replica_timeout (these win over config), and
 // the options of go-redis, such as pool_size, read_timeout or client_name; for
 // Sentinels also sentinel_username, sentinel_password and tls=true, for a Cluster
-// tls=true. At most one Config may be given.
+// tls=true. For a directory, sync says when changes are on disk: always (the default)
+// before a call returns, 100ms or another span that often, never when the system likes;
+// repair=true opens one that is damaged and logs what was lost.
+// At most one Config may be given.
 //
 // Errors: [ErrInvalid] for the URL, with any password left out; [ErrUnavailable] when
-// the store does not answer within 4 s, or before ctx ends.
+// the store does not answer within 4 s, or before ctx ends, or another process has the
+// directory; [ErrCorrupt] when something in the directory is damaged.
 func Open(ctx context.Context, url string, config ...Config) (*Client, error) {
 	c, err := onlyConfig(config)
 	if err != nil {
 		return nil, fail("open", "", "", err)
 	}
-	client, err := open(url, c)
+	client, err := open(ctx, url, c)
 	if err != nil {
 		return nil, fail("open", "", "", err)
 	}
@@ -68,7 +73,7 @@ func redisConfig(c Config) redisstore.Config {
 	}
 }
 
-func open(text string, c Config) (*Client, error) {
+func open(ctx context.Context, text string, c Config) (*Client, error) {
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok {
 		return nil, invalid("url", "has no scheme, want one like redis://localhost:6379 or mem:")
@@ -79,12 +84,14 @@ func open(text string, c Config) (*Client, error) {
 			return nil, invalid("url", `nothing may follow "mem:"`)
 		}
 		return NewMemory(c), nil
-	case "file", "http", "https":
+	case "file":
+		return openFile(ctx, rest, c)
+	case "http", "https":
 		return nil, invalid("url", "%s: is not supported by this version", scheme)
 	}
 	dial, ok := dialers[scheme]
 	if !ok {
-		return nil, invalid("url", "%.20q is none of mem, redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
+		return nil, invalid("url", "%.20q is none of file, mem, redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
 	}
 	return openRedis(dial, text, c)
 }

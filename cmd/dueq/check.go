@@ -49,14 +49,19 @@ func (r checkResult) text() string {
 
 func newCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check [--queue NAME]",
+		Use:   "check [--queue NAME] [--repair]",
 		Short: "Audit what the store holds",
 		Long: `Audit every queue, or one: each message is in exactly one state, nothing points
 nowhere, the counters add up. It works in small steps, changes nothing, and can run
-while the queue is in use. The exit code is 1 if there is any problem.`,
+while the queue is in use. The exit code is 1 if there is any problem.
+
+With --repair a damaged directory (--store file:DIR) is opened all the same: what cannot
+be read is skipped and reported, file by file, and everything else is written down
+anew. Damaged files are kept beside it as *.damaged.`,
 		Args: cobra.NoArgs,
 	}
 	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (default: every queue)")
+	cmd.Flags().BoolVar(&a.repair, "repair", false, "skip what is damaged in a store of files, and say what it was")
 	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
 		return a.withClient(ctx, func(client *dueq.Client) error {
 			return a.check(ctx, client, *queue, cmd.Flags().Changed("queue"))

@@ -23,6 +23,7 @@ type app struct {
 	console
 	store    string     // --store
 	output   string     // --output
+	repair   bool       // --repair of check
 	logLevel slog.Level // of what the library has to say about the store
 	started  bool       // the command line was understood
 }
@@ -53,9 +54,10 @@ func newRoot(a *app) *cobra.Command {
 		Long: `dueq is a delayed message queue: a message is sent now, becomes due later, and is
 delivered until somebody acknowledges it or it runs out of attempts.
 
-Start with "dueq demo", which needs nothing at all. All other commands need a store, from
+Start with "dueq demo", which needs nothing at all. All other commands use a store, from
 --store or the environment variable DUEQ_STORE; a URL with a password belongs in the
-latter, since other users of a machine can read command lines.
+latter, since other users of a machine can read command lines. Without either they use
+the directory dueq in $XDG_DATA_HOME or ~/.local/share, one command at a time.
 
 Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
 4 conflict (duplicate key, lease lost, message is running), 5 store unavailable,
@@ -65,7 +67,7 @@ Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
 		DisableSuggestions: true, // they would make an error several lines long
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.store, "store", "", "`URL` of the store: redis://host:6379, rediss://, redis+sentinel://, redis+cluster://, mem: (default $DUEQ_STORE)")
+	flags.StringVar(&a.store, "store", "", "`URL` of the store: file:DIR, redis://host:6379, rediss://, redis+sentinel://, redis+cluster://, mem: (default $DUEQ_STORE, or else a directory in your data home)")
 	flags.VarP(&choice{value: &a.output, of: []string{formatText, formatJSON}}, "output", "o", "text for people, json for scripts")
 	a.output = formatText
 	root.AddCommand(

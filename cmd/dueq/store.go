@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,11 +26,31 @@ func (a *app) storeURL() string {
 	return a.env("DUEQ_STORE")
 }
 
+// defaultStore returns the URL of the directory that is used when nobody names a store:
+// dueq in the user's data home (XDG Base Directory Specification); "" without a home.
+func (a *app) defaultStore() string {
+	data := a.env("XDG_DATA_HOME")
+	if !filepath.IsAbs(data) {
+		home := a.env("HOME")
+		if !filepath.IsAbs(home) {
+			return ""
+		}
+		data = filepath.Join(home, ".local", "share")
+	}
+	return "file:" + filepath.Join(data, "dueq")
+}
+
 // open connects to the store.
 func (a *app) open(ctx context.Context) (*dueq.Client, error) {
-	url := a.storeURL()
+	url := cmp.Or(a.storeURL(), a.defaultStore())
 	if url == "" {
-		return nil, usage("no store: give --store URL or set DUEQ_STORE, for example --store redis://localhost:6379")
+		return nil, usage("no store, and no home directory to keep one in: give --store URL or set DUEQ_STORE, for example --store file:./data")
+	}
+	if a.repair {
+		if !strings.HasPrefix(url, "file:") {
+			return nil, usage("--repair is for stores of files: want --store file:DIR")
+		}
+		url += "?repair=true"
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()

@@ -50,7 +50,7 @@ func newScript(t *testing.T, seed uint64, d *faultdisk.Disk, tune tuning) *scrip
 		t: t, rng: rand.New(rand.NewPCG(seed, seed)), disk: d, tune: tune,
 		clock: &handClock{now: time.UnixMilli(epoch)},
 	}
-	x.open() //nolint:contextcheck // the test's
+	x.open()
 	x.states = []string{fingerprint(x.s)}
 	return x
 }

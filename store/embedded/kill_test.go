@@ -133,7 +133,7 @@ func beVictim(t *testing.T, dir string) {
 	say := func(what string, id store.ID) {
 		mu.Lock()
 		defer mu.Unlock()
-		fmt.Fprintf(os.Stdout, "%s %s\n", what, id)
+		_, _ = fmt.Fprintf(os.Stdout, "%s %s\n", what, id)
 	}
 	say("up", store.ID{})
 	var wg sync.WaitGroup

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Each command line opens the directory for itself.
+func TestTheDefaultStoreIsADirectory(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"XDG_DATA_HOME", "HOME"} {
+		home := t.TempDir()
+		s := &session{t: t, env: map[string]string{name: home}}
+		s.run("send", "--queue", "orders", "hello")
+		if got := s.run("receive", "--queue", "orders"); !strings.Contains(got.out, "hello") {
+			t.Errorf("%s: received %q", name, got.out)
+		}
+		found, err := filepath.Glob(filepath.Join(home, "dueq", "*.log"))
+		if more, _ := filepath.Glob(filepath.Join(home, ".local/share/dueq", "*.log")); err != nil || len(found)+len(more) != 1 {
+			t.Errorf("%s: logs %v, %v", name, found, more)
+		}
+	}
+}
+
+func TestCheckRepairsADirectory(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "data")
+	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "file:" + dir}}
+	for _, body := range []string{"first", "second", "third"} {
+		s.run("send", "--queue", "orders", body)
+	}
+	log := filepath.Join(dir, "0000000001.log")
+	data, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data[strings.Index(string(data), "second")] ^= 1
+	if err := os.WriteFile(log, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.fails(exitFailure, []string{"0000000001.log, offset ", "corrupt"}, "check")
+	s.run("check", "--repair")
+	s.run("check")
+	if got := s.run("list", "--queue", "orders"); strings.Count(got.out, "ready") != 2 {
+		t.Errorf("left:\n%s", got.out)
+	}
+	inMemory(t).fails(exitUsage, []string{"--repair"}, "check", "--repair")
+}
