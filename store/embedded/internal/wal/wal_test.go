@@ -1,0 +1,330 @@
+package wal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// rig is a log on a disk in memory, and the frames that were read when it was opened.
+type rig struct {
+	*Log
+	t    *testing.T
+	disk *faultdisk.Disk
+	read []string
+}
+
+func open(t *testing.T, d *faultdisk.Disk, change func(*Config)) *rig {
+	t.Helper()
+	r := &rig{t: t, disk: d}
+	c := Config{Disk: d, SegmentSize: 4 << 10, Logger: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&c)
+	}
+	var err error
+	if r.Log, err = Open(c, func(_ Spot, body []byte) error {
+		r.read = append(r.read, string(body))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// put appends a frame as a caller would.
+func (r *rig) put(body string) (Spot, Position) {
+	r.t.Helper()
+	if err := r.Admit(len(body)+frameHead, Add); err != nil {
+		r.t.Fatal(err)
+	}
+	defer r.Release(len(body) + frameHead)
+	return r.Append([]byte(body))
+}
+
+func (r *rig) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func TestManyCallersShareASync(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := open(t, d, nil)
+	var syncs atomic.Int64
+	d.Before = func(op faultdisk.Op) error {
+		if op.Kind == "sync" {
+			syncs.Add(1)
+			<-time.After(time.Millisecond) // as on a disk: the others come meanwhile
+		}
+		return nil
+	}
+	const callers, each = 32, 20
+	var wg sync.WaitGroup
+	for n := range callers {
+		wg.Go(func() {
+			for i := range each {
+				_, end := r.put(fmt.Sprint(n, i))
+				if err := r.Kept(t.Context(), end); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if got := syncs.Load(); got > callers*each/4 {
+		t.Errorf("%d syncs for %d calls", got, callers*each)
+	}
+	r.must(r.Close())
+	if again := open(t, d, nil); len(again.read) != callers*each {
+		t.Errorf("%d frames are left, want %d", len(again.read), callers*each)
+	} else {
+		r.must(again.Close())
+	}
+}
+
+func TestAWaiterGivesUpWithItsContext(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := open(t, d, nil)
+	release, syncing := make(chan struct{}), make(chan struct{}, 1)
+	d.Before = func(op faultdisk.Op) error {
+		if op.Kind == "sync" {
+			syncing <- struct{}{}
+			<-release
+		}
+		return nil
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	_, end := r.put("x")
+	go func() {
+		<-syncing
+		cancel()
+	}()
+	if err := r.Kept(ctx, end); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	_, end = r.put("y")
+	r.must(r.Written(end)) // goes on while the disk syncs
+	d2 := d.Cut(faultdisk.Kept, rand.New(rand.NewPCG(1, 1)))
+	if got := open(t, d2, nil); len(got.read) != 2 {
+		t.Errorf("read %q", got.read)
+	} else {
+		r.must(got.Close())
+	}
+	go func() {
+		for range syncing {
+			continue
+		}
+	}()
+	close(release)
+	r.must(r.Close())
+	close(syncing)
+}
+
+// With SyncEvery nobody waits for the disk, and everything is on it a moment later.
+func TestSyncEvery(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	synced := make(chan struct{}, 100)
+	r := open(t, d, func(c *Config) { c.SyncEvery = time.Millisecond })
+	d.Before = func(op faultdisk.Op) error {
+		if op.Kind == "sync" {
+			select {
+			case synced <- struct{}{}:
+			default:
+			}
+		}
+		return nil
+	}
+	_, end := r.put("x")
+	r.must(r.Kept(t.Context(), end))
+	<-synced
+	r.must(r.Close())
+}
+
+func TestNeverSync(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := open(t, d, func(c *Config) { c.NeverSync = true })
+	var syncs atomic.Int64
+	d.Before = func(op faultdisk.Op) error {
+		if op.Kind == "sync" {
+			syncs.Add(1)
+		}
+		return nil
+	}
+	for range 20 {
+		_, end := r.put("x")
+		r.must(r.Kept(t.Context(), end))
+	}
+	if n := syncs.Load(); n > 0 {
+		t.Errorf("%d syncs", n)
+	}
+	r.must(r.Close())
+	if syncs.Load() == 0 {
+		t.Error("not even an orderly end syncs")
+	}
+}
+
+func TestReadFindsWhatWasAppendedAndWhatIsInFiles(t *testing.T) {
+	t.Parallel()
+	r := open(t, faultdisk.New(), nil)
+	spots := map[Spot]string{}
+	var end Position
+	for n := range 200 {
+		body := fmt.Sprintf("frame number %d", n)
+		var at Spot
+		at, end = r.put(body)
+		spots[at] = body
+	}
+	r.check(spots)
+	r.must(r.Synced(t.Context(), end))
+	r.mu.Lock()
+	r.window.chunks = nil // so that only the files are left
+	r.mu.Unlock()
+	r.check(spots)
+	if err := r.Read(make([]byte, 1), Spot{99, 0}); err == nil {
+		t.Error("read from a segment that does not exist")
+	}
+	r.must(r.Close())
+	if err := r.Kept(t.Context(), end+1000); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+	if err := r.Admit(1, Drain); !errors.Is(err, ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+func (r *rig) check(spots map[Spot]string) {
+	r.t.Helper()
+	for at, want := range spots {
+		b := make([]byte, len(want))
+		if err := r.Read(b, at); err != nil || string(b) != want {
+			r.t.Fatalf("%v: %q, %v, want %q", at, b, err, want)
+		}
+	}
+}
+
+func TestTheWindowIsBounded(t *testing.T) {
+	t.Parallel()
+	r := open(t, faultdisk.New(), func(c *Config) { c.SegmentSize = 1 << 30 })
+	body := string(make([]byte, 100_000))
+	for range 200 {
+		_, end := r.put(body)
+		r.must(r.Kept(t.Context(), end))
+	}
+	r.mu.Lock()
+	size := 0
+	for _, c := range r.window.chunks {
+		size += cap(c.data)
+	}
+	r.mu.Unlock()
+	if size > windowSize+2*chunkSize {
+		t.Errorf("%d bytes are kept in memory", size)
+	}
+	r.must(r.Close())
+}
+
+func TestUnknownVersionsAreRefused(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	s := &segment{number: 1}
+	header := s.header()
+	header[9] = 2
+	copy(header[28:], binaryChecksum(header[:28]))
+	d.Put(segmentName(1), header)
+	_, err := Open(Config{Disk: d}, nil)
+	if _, ok := errors.AsType[*DamageError](err); !ok || !bytes.Contains([]byte(err.Error()), []byte("version 2, this program reads 1")) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func binaryChecksum(b []byte) []byte {
+	sum := checksum(b)
+	return []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}
+}
+
+// A message may hold the bytes of a frame: they are none where they stand.
+func TestAFrameInABodyIsNoFrame(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := open(t, d, nil)
+	_, end := r.put("first")
+	r.must(r.Synced(t.Context(), end))
+	inner := d.Bytes(segmentName(1))[segmentHead:]
+	_, end = r.put(string(inner) + string(inner))
+	r.must(r.Synced(t.Context(), end))
+	size := len(d.Bytes(segmentName(1)))
+	r.must(r.Close())
+	torn := faultdisk.New()
+	torn.Put(segmentName(1), bytes.Clone(d.Bytes(segmentName(1))[:size-1]))
+	again := open(t, torn, nil)
+	if len(again.read) != 1 {
+		t.Errorf("read %q", again.read)
+	}
+	r.must(again.Close())
+}
+
+// Whatever a file holds: it is opened, with whole frames only, or refused.
+func FuzzOpen(f *testing.F) {
+	d := faultdisk.New()
+	l, err := Open(Config{Disk: d}, nil)
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, body := range []string{"one", "two", "three"} {
+		_, end := l.Append([]byte(body))
+		if err := l.Synced(context.Background(), end); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if err := l.Close(); err != nil {
+		f.Fatal(err)
+	}
+	whole := d.Bytes(segmentName(1))
+	f.Add(whole, 0, byte(0))
+	f.Add(whole[:len(whole)-13], 40, byte(1))
+	f.Fuzz(func(t *testing.T, data []byte, at int, flip byte) {
+		data = bytes.Clone(data)
+		if len(data) > segmentHead { // with a good header, or little would be tried
+			copy(data, whole[:segmentHead])
+			data[segmentHead+(at&0x7fffffff)%(len(data)-segmentHead)] ^= flip
+		}
+		d := faultdisk.New()
+		d.Put(segmentName(1), data)
+		var read [][]byte
+		l, err := Open(Config{Disk: d, Logger: slog.New(slog.DiscardHandler)}, func(_ Spot, body []byte) error {
+			read = append(read, body)
+			return nil
+		})
+		if err != nil {
+			if _, ok := errors.AsType[*DamageError](err); !ok {
+				t.Fatalf("neither opened nor damaged: %v", err)
+			}
+			return
+		}
+		for _, body := range read {
+			if !bytes.Contains(data, body) || len(body) == 0 {
+				t.Errorf("a frame of %d bytes that is not there", len(body))
+			}
+		}
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
