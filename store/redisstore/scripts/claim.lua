@@ -41,12 +41,12 @@ if #ids > 0 then
     settle()
   end
   redis.call('ZREMRANGEBYRANK', KEYS[4], 0, taken - 1)
-  if #records > 0 and ARGV[5] ~= '1' then lease = math.min(lease, up + ARGV[4]) end
+  if handed > 0 and ARGV[5] ~= '1' then lease = math.min(lease, up + ARGV[4]) end
 end
-local handed = table.concat(places, ' ')
-if not answer and (#records > 0 or ARGV[6] == '1') then
-  if #records == 0 then redis.call('ZREM', KEYS[3], '-') end
-  remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or handed)
+local where = table.concat(places, ' ')
+if not answer and (handed > 0 or ARGV[6] == '1') then
+  if handed == 0 then redis.call('ZREM', KEYS[3], '-') end
+  remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)
 end
 local next = lease
 if s[4] ~= '1' then
@@ -54,5 +54,5 @@ if s[4] ~= '1' then
 end
 local wait = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))
 local status = not answer and s[4] == '1' and 1 or 0
-if #records == 0 then return {status, wait} end
-return {status, wait, handed, table.concat(failed, ' '), unpack(records)}
+if handed == 0 then return {status, wait} end
+return {status, wait, where, table.concat(failed, ' '), unpack(records)}

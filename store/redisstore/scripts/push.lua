@@ -30,11 +30,10 @@ local most, live = tonumber(s[5]) or math.huge, 0
 if s[5] then live = redis.call('HLEN', KEYS[2]) - 1 end
 if more then load_owners(6 + 3 * n + 1, n) end
 local odd, put, due, sent, duplicates = {}, {}, {}, 0, 0
-local records, scores, earliest = {}, {}, math.huge
+local records, scores, k, earliest = {}, {}, 0, math.huge
 local function write(id, at)
-  local k = #records
-  records[k + 1], records[k + 2], scores[k + 1], scores[k + 2] = id, state[id], digits(at), id
-  earliest = math.min(earliest, at)
+  records[k + 1], records[k + 2], scores[k + 1], scores[k + 2], k = id, state[id], digits(at), id, k + 2
+  if at < earliest then earliest = at end
 end
 local delay, soon
 local function plain(id, record, span)

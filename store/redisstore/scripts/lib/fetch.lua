@@ -6,10 +6,11 @@ local function fetch(ids)
   while n < #ids and bytes < BUDGET do
     local part = redis.call('HMGET', KEYS[2], unpack(ids, n + 1, math.min(n + 16, #ids)))
     for i = 1, #part do
-      got[n + i] = part[i]
-      bytes = bytes + #(part[i] or '')
+      local record = part[i]
+      n = n + 1
+      got[n] = record
+      if record then bytes = bytes + #record end
     end
-    n = n + #part
   end
   return got, n
 end
