@@ -24,7 +24,6 @@ type work struct {
 	settling sync.WaitGroup
 	running  atomic.Int64 // handlers
 	stopping <-chan struct{}
-	root     context.Context // of handlers
 }
 
 func newWork(c Config, held *holdings, s *settler) *work {
@@ -38,7 +37,7 @@ func newWork(c Config, held *holdings, s *settler) *work {
 // ended by itself, which costs less, and tells why. When stopping is closed, no more
 // handlers are started.
 func (w *work) start(life context.Context, stopping <-chan struct{}) {
-	w.stopping, w.settler.life, w.root = stopping, life, context.WithoutCancel(life)
+	w.stopping, w.settler.life = stopping, life
 	w.settler.over = func(h *Held) {
 		w.over(h)
 		w.settling.Done()
@@ -108,7 +107,7 @@ func (w *work) handle(life context.Context, h *Held) {
 		w.over(h)
 		return
 	}
-	ctx, err := h.begin(w.root, w.config.Timeout)
+	ctx, err := h.begin(life, w.config.Timeout)
 	if err != nil {
 		w.dropUnstarted(h, err)
 		return
