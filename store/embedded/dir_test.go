@@ -1,3 +1,5 @@
+//go:build unix
+
 package embedded
 
 import (
@@ -6,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dueq-dev/dueq/store"
@@ -174,4 +177,18 @@ func TestMergesWhileTheStoreIsUsed(t *testing.T) {
 		}
 	}
 	t.Logf("%d merges", merges)
+}
+// diskUsage returns the bytes that a directory's files take up on the disk.
+func diskUsage(t *testing.T, dir string) (size int64) {
+	t.Helper()
+	err := filepath.Walk(dir, func(_ string, info os.FileInfo, err error) error {
+		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+			size += stat.Blocks * 512
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return size
 }

@@ -1,10 +1,13 @@
 package embedded
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -172,6 +175,38 @@ func failAt(t *testing.T, at int) (finished bool) {
 		}
 	}
 	return ops.Load() <= int64(at)
+}
+
+// What rots on the disk while the store is open is never handed out: it becomes a
+// dead letter, and the others flow.
+func TestARecordThatRots(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := diskRig(t, d)
+	for n := range 3 {
+		m := message(n + 1)
+		m.Body = fmt.Appendf(nil, "body number %d", n+1)
+		r.push(m)
+	}
+	r.must(r.Close()) // so that it is not in memory any more
+	*r = *diskRig(t, d)
+	data := d.Bytes(firstLog)
+	data[bytes.Index(data, []byte("body number 2"))] ^= 1
+	if _, err := r.Get(t.Context(), r.p, store.Ref{ID: id(2)}); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("get: %v", err)
+	}
+	if got := r.audit(); len(got) != 1 || !strings.Contains(got[0].Text, "record corrupt") {
+		t.Errorf("audit: %v", got)
+	}
+	r.number = 100
+	if got := numbers(r.claimN(3).Deliveries); !slices.Equal(got, []int{1, 3}) {
+		t.Errorf("delivered %v", got)
+	}
+	page, err := r.List(t.Context(), r.p, store.ListRequest{State: store.Dead, Limit: 10})
+	r.must(err)
+	if len(page.Records) != 1 || !strings.HasPrefix(page.Records[0].LastFailure, "record corrupt") {
+		t.Errorf("dead: %+v", page.Records)
+	}
 }
 
 // A full disk refuses messages and nothing else. Draining it makes room by itself.

@@ -18,9 +18,10 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 )
 
-// A real process works on a store and is killed with SIGKILL, again and again. It
+// A real process works on a store, merging all the time, and is killed with SIGKILL, again and again. It
 // prints a line when a push was answered ("sent ID"), when a message was handed out
 // ("got ID") and when its ack was answered ("done ID").
 //
@@ -125,7 +126,11 @@ func killOne(t *testing.T, dir string, l *ledger, after time.Duration) {
 
 func beVictim(t *testing.T, dir string) {
 	t.Helper()
-	s, err := Open(t.Context(), dir, Config{Logger: quiet})
+	d, err := disk.OpenDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := openOn(t.Context(), d, Config{Logger: quiet}, tuning{byHand: true, segmentSize: 64 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +147,19 @@ func beVictim(t *testing.T, dir string) {
 		wg.Go(func() { produce(t, s, p, say) })
 		wg.Go(func() { consume(t, s, p, say) })
 	}
+	wg.Go(func() { mergeAlways(t.Context(), s) })
 	wg.Wait()
+}
+
+// mergeAlways makes it likely that a kill comes in the middle of a merge.
+func mergeAlways(ctx context.Context, s *Store) {
+	for {
+		if oldest, active := s.care.log.Ends(); oldest == active {
+			<-time.After(time.Millisecond)
+		} else if err := s.care.merge(ctx, oldest); err != nil {
+			panic(err)
+		}
+	}
 }
 
 func produce(t *testing.T, s *Store, p store.Partition, say func(string, store.ID)) {
