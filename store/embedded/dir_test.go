@@ -178,6 +178,7 @@ func TestMergesWhileTheStoreIsUsed(t *testing.T) {
 	}
 	t.Logf("%d merges", merges)
 }
+
 // diskUsage returns the bytes that a directory's files take up on the disk.
 func diskUsage(t *testing.T, dir string) (size int64) {
 	t.Helper()

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"context"
+	"runtime"
 	"time"
 )
 
@@ -142,8 +143,23 @@ func (l *Log) commit() {
 			return
 		case <-tick:
 		case <-l.wake:
+			l.gather()
 		}
 		_ = l.sync() // those who wait get the error; nobody else can do anything about it
+	}
+}
+
+// gather lets those run first whom the last sync has just released: what they append
+// now goes with the next sync, and not with the one after it. With nobody else to run
+// it takes no time.
+func (l *Log) gather() {
+	const most = 8 // rounds: there may be some who append and never wait
+	end := Position(-1)
+	for range most {
+		if now := l.End(); now != end {
+			end = now
+			runtime.Gosched()
+		}
 	}
 }
 
