@@ -32,11 +32,7 @@ func StartSentinel(tb testing.TB) (sentinel, master, replica *Server) {
 
 func startSentinel(tb testing.TB, host, port string) *Server {
 	tb.Helper()
-	dir, err := os.MkdirTemp("", "redistest")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := tb.TempDir()
 	s, err := newServer(dir)
 	if err != nil {
 		tb.Fatal(err)
