@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -313,9 +314,12 @@ func crashEverywhere(t *testing.T, seed uint64, calls int, d *faultdisk.Disk, tu
 
 const smallSegments = 8 << 10
 
+var crashCalls = flag.Int("embedded.calls", 500, "embedded: calls of each of the four scripts of TestNoPowerCutBreaksAPromise")
+
 func TestNoPowerCutBreaksAPromise(t *testing.T) {
 	t.Parallel()
-	const scripts, calls = 4, 500
+	const scripts = 4
+	calls := *crashCalls
 	for seed := range uint64(scripts) {
 		t.Run(fmt.Sprint("seed=", seed), func(t *testing.T) {
 			t.Parallel()
