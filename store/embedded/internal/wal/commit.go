@@ -8,9 +8,10 @@ import (
 
 // batch is those who wait for the same sync.
 type batch struct {
-	done chan struct{}
-	upto Position // set when the sync begins
-	err  error    // set before done is closed
+	done    chan struct{}
+	waiting int      // how many, under the log's mu
+	upto    Position // set when the sync begins
+	err     error    // set before done is closed
 }
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
@@ -55,9 +56,11 @@ func (l *Log) join(upto Position) (*batch, error) {
 	case l.err != nil:
 		return nil, l.err
 	case l.flying != nil && l.flying.upto >= upto:
+		l.flying.waiting++
 		return l.flying, nil
 	}
 	l.wakeCommitter()
+	l.next.waiting++
 	return l.next, nil
 }
 
@@ -149,18 +152,21 @@ func (l *Log) commit() {
 	}
 }
 
-// gather lets those run first whom the last sync has just released: what they append
-// now goes with the next sync, and not with the one after it. With nobody else to run
-// it takes no time.
+// gather lets those come back whom the last sync has released: what they append now
+// goes with the next sync, and not with the one after it. It takes no more than half
+// the time that a sync took, and none when as many wait as did then.
 func (l *Log) gather() {
-	const most = 8 // rounds: there may be some who append and never wait
-	end := Position(-1)
-	for range most {
-		if now := l.End(); now != end {
-			end = now
-			runtime.Gosched()
-		}
+	began := time.Now()
+	for l.fewer() && time.Since(began) < l.lastSync/2 {
+		runtime.Gosched()
 	}
+}
+
+// fewer reports whether fewer wait for the next sync than did for the last.
+func (l *Log) fewer() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next.waiting < l.lastWaiting
 }
 
 // sync makes durable what has been appended, and tells those who wait for that.
@@ -173,9 +179,12 @@ func (l *Log) sync() error {
 	l.mu.Unlock()
 	err := failed
 	if err == nil && !idle {
+		began := time.Now()
 		err = l.syncTo(b.upto)
+		l.lastSync = time.Since(began)
 	}
 	l.mu.Lock()
+	l.lastWaiting = b.waiting
 	if err == nil {
 		l.synced = max(l.synced, b.upto)
 	}

@@ -70,6 +70,9 @@ type Log struct {
 	flying   *batch   // who waits for the sync under way; nil if none is
 	err      error    // why nothing can be appended any more
 
+	lastWaiting int           // who waited for the last sync, under mu
+	lastSync    time.Duration // how long it took; the committer\'s own
+
 	wake    chan struct{} // tells the committer that somebody waits
 	closing chan struct{}
 	stopped chan struct{} // closed when the committer has returned
