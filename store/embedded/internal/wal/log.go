@@ -71,7 +71,7 @@ type Log struct {
 	err      error    // why nothing can be appended any more
 
 	lastWaiting int           // who waited for the last sync, under mu
-	lastSync    time.Duration // how long it took; the committer\'s own
+	lastSync    time.Duration // how long it took; the committer's own
 
 	wake    chan struct{} // tells the committer that somebody waits
 	closing chan struct{}
