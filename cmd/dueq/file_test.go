@@ -48,3 +48,27 @@ func TestCheckRepairsADirectory(t *testing.T) {
 	}
 	inMemory(t).fails(exitUsage, []string{"--repair"}, "check", "--repair")
 }
+
+// A consumer is killed while it holds a message: it has printed some of a body that no
+// pipe takes whole, so it cannot have acked. Another process gets the message when the
+// lease has run out.
+func TestAKilledHoldersMessageGoesToTheNextProcess(t *testing.T) {
+	t.Parallel()
+	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "file:" + filepath.Join(t.TempDir(), "data")}}
+	body := strings.Repeat("0123456789", 20_000)
+	s.ok("send", "--queue", "orders", body)
+	holder, out := s.start(nil, "receive", "--queue", "orders", "--lease", "1s")
+	if _, err := out.ReadByte(); err != nil {
+		t.Fatal(err)
+	}
+	if err := holder.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitOf(t, holder); code != -1 {
+		t.Fatalf("the holder ended with %d before it was killed", code)
+	}
+	if got := s.ok("receive", "--queue", "orders", "--wait", "30s"); !strings.Contains(got, body) || !strings.Contains(got, "attempt 2") {
+		t.Errorf("the next process received %.200q", got)
+	}
+	s.ok("check")
+}
