@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
@@ -76,10 +77,9 @@ func changes(r *rig) string {
 	return infoFields(info)["rdb_changes_since_last_save"]
 }
 
-// TestPromise7AHundredThousandDueAtOnce holds every script to the same work, whatever is
-// due at once: with 100,000 messages it makes no more redis.calls than with 1,000.
-// (How long the calls take, dueq bench measures.)
-func TestPromise7AHundredThousandDueAtOnce(t *testing.T) {
+// TestPromise7WorkDoesNotGrowWithTheBacklog holds every script to the same work, whatever
+// is due at once: with 100,000 messages it makes no more redis.calls than with 1,000.
+func TestPromise7WorkDoesNotGrowWithTheBacklog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	due := r.rdb.Time(r.ctx()).Val().UnixMilli()
@@ -100,8 +100,9 @@ func TestPromise7AHundredThousandDueAtOnce(t *testing.T) {
 	fill(100_000)
 	for name, calls := range workOfEach(r, batch) {
 		t.Logf("%s: %d calls with 1,000 due, %d with 100,000", name, few[name], calls)
-		const greetings = 10 // of connections that were made meanwhile
-		if calls > few[name]+greetings {
+		// Connections that are made meanwhile greet; a scan returns whole buckets.
+		const greetings, bucket = 10, 0.1
+		if most := greetings + float64(few[name])*(1+bucket); float64(calls) > most {
 			t.Errorf("%s makes %d redis.calls with 100,000 due, and %d with 1,000", name, calls, few[name])
 		}
 	}
@@ -123,6 +124,10 @@ func workOfEach(r *rig, batch func() []store.Message) map[string]int {
 		{"ack", func() error { r.settle(store.Ack, ds...); return nil }},
 		{"list", func() error {
 			_, err := r.List(r.ctx(), r.p, store.ListRequest{State: store.Ready, Limit: 500})
+			return err
+		}},
+		{"check", func() error {
+			_, err := r.Check(r.ctx(), r.p, store.CheckRequest{Cursor: "msg:0", Limit: 1000})
 			return err
 		}},
 		{"purge", func() error {
@@ -266,4 +271,77 @@ func TestCallsHashStaysSmall(t *testing.T) {
 	if n > 120 {
 		t.Errorf("%d fields after 100 new callers, 50 old ones should be gone", n)
 	}
+}
+
+// TestPromise7AHundredThousandDueAtOnce holds every script to 10 ms, whatever the
+// backlog. On a busy machine a process may lose the processor in the middle of a script,
+// so the fastest of several runs counts.
+func TestPromise7AHundredThousandDueAtOnce(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, redistest.Start(t).Client(t))
+	due := r.rdb.Time(r.ctx()).Val().UnixMilli()
+	var ds []store.Delivery
+	batch := func() []store.Message {
+		ms := r.messages(500, 100)
+		for i := range ms {
+			ms[i].Due = due
+		}
+		return ms
+	}
+	for range 100_000 / 500 {
+		r.push(batch()...)
+	}
+	fastest := map[string]time.Duration{}
+	for range 10 {
+		for _, step := range []struct {
+			name string
+			run  func() error
+		}{
+			{"push", func() error { r.push(batch()...); return nil }},
+			{"claim", func() error { ds = r.claim(500); return nil }},
+			{"nack", func() error { r.settle(store.Nack, ds...); return nil }},
+			{"claim again", func() error { ds = r.claim(500); return nil }},
+			{"ack", func() error { r.settle(store.Ack, ds...); return nil }},
+			{"list", func() error {
+				_, err := r.List(r.ctx(), r.p, store.ListRequest{State: store.Ready, Limit: 1000})
+				return err
+			}},
+			{"check", func() error {
+				_, err := r.Check(r.ctx(), r.p, store.CheckRequest{Cursor: "msg:0", Limit: 1000})
+				return err
+			}},
+			{"stats", func() error { _, err := r.Stats(r.ctx(), r.p.Queue); return err }},
+		} {
+			r.must(r.rdb.ConfigResetStat(r.ctx()).Err())
+			r.must(step.run())
+			took := scriptTime(r)
+			if least, ok := fastest[step.name]; !ok || took < least {
+				fastest[step.name] = took
+			}
+		}
+	}
+	for name, took := range fastest {
+		t.Logf("%s of 500 of 100000: %s", name, took)
+		if took > 10*time.Millisecond {
+			t.Errorf("%s blocked Redis for %s", name, took)
+		}
+	}
+}
+
+// scriptTime returns how long scripts have run since the statistics were reset.
+func scriptTime(r *rig) time.Duration {
+	r.t.Helper()
+	stats, err := r.rdb.Info(r.ctx(), "commandstats").Result()
+	r.must(err)
+	total := 0
+	for _, command := range []string{"eval", "evalsha"} {
+		_, usec, _ := strings.Cut(infoFields(stats)["cmdstat_"+command], "usec=")
+		usec, _, _ = strings.Cut(usec, ",")
+		n, _ := strconv.Atoi(usec) // empty when there was none
+		total += n
+	}
+	if total == 0 {
+		r.t.Fatalf("no script has run: %s", stats)
+	}
+	return time.Duration(total) * time.Microsecond
 }

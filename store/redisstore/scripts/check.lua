@@ -7,11 +7,11 @@
 -- KEYS[5] dead zset
 -- ARGV[1] part | text | - | sums, msg, due, leased, dead, side
 -- ARGV[2] cursor | decimal | - | of the scan, 0 to begin
--- ARGV[3] limit | int | elements | 1 to 1000, about
+-- ARGV[3] limit | int | elements | 1 to 250, about
 -- ARGV[4] most | int | fields | side is counted as a whole when it has no more
 -- RETURNS {cursor, examined, then for each problem: element, text}: cursor "0" when the part is done
 -- CODES -
--- COST O(n), n <= 1000 elements examined, each with at most 8 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB and about 16 records at most
+-- COST O(n), n <= 250 elements examined, each with at most 8 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB and about 16 records at most
 -- RETRY safe: it changes nothing
 -- EMITS -
 -- USES open record fetch history place audit
