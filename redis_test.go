@@ -80,7 +80,7 @@ func TestRedisNeverEarlyAndNotLate(t *testing.T) {
 
 func TestRedisIdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes 10 s")
+		t.Skip("-short: not looking at an idle consumer for 10 s")
 	}
 	t.Parallel()
 	server := redistest.Start(t)
