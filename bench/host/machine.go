@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -24,9 +25,18 @@ func ReadMachine() Machine {
 	return Machine{
 		CPU:    procField("/proc/cpuinfo", "model name"),
 		Cores:  runtime.NumCPU(),
-		Memory: procField("/proc/meminfo", "MemTotal"),
+		Memory: gibibytes(procField("/proc/meminfo", "MemTotal")),
 		System: strings.Trim(releaseName(), `"`) + " " + firstLine("uname", "-sr"),
 	}
+}
+
+// gibibytes turns "24684100 kB" into "23.5 GiB"; what it does not understand it leaves.
+func gibibytes(text string) string {
+	kib, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
+	if err != nil {
+		return text
+	}
+	return strconv.FormatFloat(kib/(1<<20), 'f', 1, 64) + " GiB"
 }
 
 func releaseName() string {

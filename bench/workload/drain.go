@@ -37,9 +37,12 @@ func (b *Bench) measureDrain(ctx context.Context, d duo) (Values, error) {
 			return nil, err
 		}
 	}
-	start := time.Now().Add(2 * b.Scale.Lead)
+	start := time.Now().Add(b.Scale.Pile)
 	if _, err := send(ctx, d.sender, b.fast(peer.Load{Count: b.Scale.Drain, DueMs: start.UnixMilli()})); err != nil {
 		return nil, err
+	}
+	if time.Now().After(start) {
+		return nil, errors.New("sending took so long that the last messages were due before they were sent")
 	}
 	before, err := b.cpu(ctx, d.consumer)
 	if err != nil {

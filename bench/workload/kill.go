@@ -63,10 +63,10 @@ func (b *Bench) successor(ctx context.Context, a *audit, from time.Time) error {
 // patience is as long as the design needs, and no longer than the run allows.
 func (b *Bench) patience() time.Duration { return min(b.Recovery, b.Scale.Recovery) }
 
-// recovered is verdict with the time it took until the last message had come.
+// recovered is verdict with the time it took until the last message had come, if it has.
 func (b *Bench) recovered(a *audit, from time.Time) Values {
 	v := b.verdict(a)
-	if _, news := a.state(); news.After(from) {
+	if all, news := a.state(); all && news.After(from) {
 		v["recovery_s"] = news.Sub(from).Seconds()
 	}
 	return v

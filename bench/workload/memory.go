@@ -13,7 +13,7 @@ import (
 // process.
 func Memory() Workload {
 	return Workload{
-		Name:   "memory",
+		Name: "memory", Steady: true,
 		Excuse: func(peer.Info) string { return "" },
 		Run: func(ctx context.Context, b *Bench) (Values, error) {
 			p, err := b.Driver(nil)

@@ -24,10 +24,18 @@ func Send(name string, producers, batch int) Workload {
 			if err != nil {
 				return nil, err
 			}
-			v, err := b.measureSend(ctx, p, peer.Load{Count: b.Scale.Send, Producers: producers, Batch: batch})
+			v, err := b.measureSend(ctx, p, peer.Load{Count: b.Scale.sent(batch), Producers: producers, Batch: batch})
 			return v, errors.Join(err, p.Quit(ctx))
 		},
 	}
+}
+
+// sent is how many to send: more in batches, which would be over too soon.
+func (s Scale) sent(batch int) int {
+	if batch > 1 {
+		return s.Batches
+	}
+	return s.Send
 }
 
 func (b *Bench) measureSend(ctx context.Context, p *driver.Process, l peer.Load) (Values, error) {

@@ -19,8 +19,9 @@ type Values map[string]float64
 // Workload is one of them.
 type Workload struct {
 	Name string
-	// Safety workloads count faults, which vary little: they need fewer rounds.
-	Safety bool
+	// Safety workloads count faults. Neither those nor what is Steady vary much: they
+	// need fewer rounds.
+	Safety, Steady bool
 	// Excuse says why a queue cannot do it, or is "".
 	Excuse func(peer.Info) string
 	Run    func(ctx context.Context, b *Bench) (Values, error)
@@ -47,9 +48,10 @@ type Bench struct {
 // Scale is how much of everything. A full run is for figures, a quick one only shows
 // that everything works.
 type Scale struct {
-	Send, Drain, Late, Memory, Safety int // messages
+	Send, Batches, Drain, Late, Memory, Safety int // messages
 
 	Lead     time.Duration // from sending to the first due time
+	Pile     time.Duration // the same of Drain, for which more is sent
 	Spread   time.Duration // of the due times of Late
 	Settle   time.Duration // before an idle consumer is measured
 	Idle     time.Duration // for which it is
@@ -62,8 +64,8 @@ type Scale struct {
 // Full is for figures.
 func Full() Scale {
 	return Scale{
-		Send: 30_000, Drain: 20_000, Late: 5_000, Memory: 200_000, Safety: 10_000,
-		Lead: 2 * time.Second, Spread: 9 * time.Second, Settle: 2 * time.Second, Idle: 10 * time.Second,
+		Send: 30_000, Batches: 60_000, Drain: 50_000, Late: 5_000, Memory: 200_000, Safety: 10_000,
+		Lead: 2 * time.Second, Pile: 6 * time.Second, Spread: 9 * time.Second, Settle: 2 * time.Second, Idle: 10 * time.Second,
 		Away: 5 * time.Second, Recovery: 5 * time.Minute, Timeout: 8 * time.Minute, BodySize: 100,
 	}
 }
@@ -71,8 +73,8 @@ func Full() Scale {
 // Quick is for a smoke run.
 func Quick() Scale {
 	return Scale{
-		Send: 200, Drain: 400, Late: 100, Memory: 1_000, Safety: 2_000,
-		Lead: 500 * time.Millisecond, Spread: time.Second, Settle: 100 * time.Millisecond, Idle: 500 * time.Millisecond,
+		Send: 200, Batches: 400, Drain: 400, Late: 100, Memory: 1_000, Safety: 2_000,
+		Lead: 500 * time.Millisecond, Pile: time.Second, Spread: time.Second, Settle: 100 * time.Millisecond, Idle: 500 * time.Millisecond,
 		Away: 600 * time.Millisecond, Recovery: time.Second, Timeout: 20 * time.Second, BodySize: 100,
 	}
 }

@@ -36,7 +36,7 @@ func parseRun(args []string) (options, error) {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.BoolVar(&o.quick, "quick", false, "a smoke run: one round of small counts, whose figures mean nothing")
 	flags.IntVar(&o.rounds, "rounds", 5, "rounds of the measurements")
-	flags.IntVar(&o.safetyRounds, "safety-rounds", 2, "rounds of the workloads that count faults")
+	flags.IntVar(&o.safetyRounds, "safety-rounds", 2, "rounds of the workloads that count faults, and of memory")
 	flags.StringVar(&o.systems, "systems", "", "queues, separated by commas (default all)")
 	flags.StringVar(&o.workloads, "workloads", "", "workloads, separated by commas (default all)")
 	flags.StringVar(&o.out, "out", "", "file of the results (default results/<date>.json, with -quick results/quick.json)")
@@ -102,7 +102,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if o.page == "" {
 		return nil
 	}
-	return report.Write(r.result, o.page, o.images)
+	return report.Write(r.result, o.page, o.images, "")
 }
 
 func newRunner(o options, args []string) (*runner, error) {
@@ -193,7 +193,7 @@ func (r *runner) stopServers() error {
 // a run hits all alike.
 func (r *runner) round(ctx context.Context, round int) error {
 	for _, w := range r.workloads {
-		if w.Safety && round >= r.safetyRounds {
+		if (w.Safety || w.Steady) && round >= r.safetyRounds {
 			continue
 		}
 		for i := range r.entries {
@@ -224,7 +224,7 @@ func (r *runner) sample(ctx context.Context, w workload.Workload, e peer.Entry, 
 	values, err := r.measure(ctx, w, e)
 	s.Values, s.Seconds = values, time.Since(start).Seconds()
 	if err != nil {
-		s.Error = err.Error()
+		s.Error = shortened(err.Error())
 	}
 	return s
 }

@@ -30,6 +30,15 @@ func oneLine(s report.Sample) string {
 	return b.String()
 }
 
+// shortened keeps the beginning of an error, which can have a line for each message.
+func shortened(text string) string {
+	const most = 1000
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + " ..."
+}
+
 func split(list string) []string {
 	if list == "" {
 		return nil
