@@ -51,12 +51,12 @@ fault: deps ## kill -9 producers and consumers while flights are delivered, then
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./store/embedded -embedded.kills 50
 
 .PHONY: bench
-bench: deps ## measure dueq beside other queues, about 1.5 h (PEERFLAGS=-quick: 3 min; needs node, npm, rabbitmq-server)
+bench: deps ## measure dueq beside other queues, about 80 min (PEERFLAGS=-quick: 3 min; needs node, npm, rabbitmq-server)
 	cd bench/bullmq && npm ci --ignore-scripts
 	cd bench && $(GO) run ./cmd/peers run $(PEERFLAGS)
 
 .PHONY: bench-page
-bench-page: ## write docs/COMPARISON.md and its plots from a result: make bench-page RESULT=results/DATE.json
+bench-page: ## write docs/COMPARISON.md, its plots and the README's table from a result: make bench-page RESULT=results/DATE.json
 	cd bench && $(GO) run ./cmd/peers report -in $(RESULT)
 
 .PHONY: bench-engines

@@ -25,8 +25,8 @@ func (p *page) head(cells ...string) {
 	p.line("|---%s|", strings.Repeat("|---:", len(cells)-1))
 }
 
-// Write writes the page and its plots.
-func Write(r *Result, file, imageDir string) error {
+// Write writes the page and its plots, and the table of the README unless that is "".
+func Write(r *Result, file, imageDir, readme string) error {
 	images, err := filepath.Rel(filepath.Dir(file), imageDir)
 	if err != nil {
 		return err
@@ -39,7 +39,13 @@ func Write(r *Result, file, imageDir string) error {
 			return err
 		}
 	}
-	return os.WriteFile(file, []byte(Page(r, filepath.ToSlash(images))), 0o644) //nolint:gosec // for everybody to read
+	if err := os.WriteFile(file, []byte(Page(r, filepath.ToSlash(images))), 0o644); err != nil { //nolint:gosec // for everybody to read
+		return err
+	}
+	if readme == "" {
+		return nil
+	}
+	return writeShort(r, readme, file, imageDir)
 }
 
 // Page returns the page.
@@ -57,7 +63,7 @@ func Page(r *Result, images string) string {
 func (p *page) intro() {
 	p.line("# dueq beside other delayed queues")
 	p.line("")
-	p.line("<!-- Written by bench/cmd/peers from %s. Do not edit: run `make bench-peers`. -->", "bench/results")
+	p.line("<!-- Written by bench/cmd/peers from bench/results. Do not edit: run `make bench-page`. -->")
 	if p.Quick {
 		p.line("> **A smoke run.** Counts were tiny and the machine busy: the figures mean nothing.")
 		p.line("")
@@ -66,11 +72,23 @@ func (p *page) intro() {
 		p.line("")
 	}
 	p.line("The same work, given to dueq, to three queues that people use, and to the classic ways of building one")
-	p.line("yourself. One machine, one run, one server process; the queues take turns. Medians of %d rounds.", p.Rounds)
+	p.line("yourself. One machine, one run, one server process; the queues take turns. Medians of %d rounds;", p.Rounds)
+	p.line("memory and faults, which vary little, of %d.", p.rounds("kill"))
 	p.line("[How it was measured](#how-it-was-measured), and how to repeat it, is at the end.")
 	p.line("")
 	p.image("peers-drain.svg", "Messages per second that a consumer hands out when it has catching up to do, and which queues lose messages")
 	p.image("peers-lateness.svg", "How long after its due time a message reaches its handler")
+}
+
+// rounds of a workload.
+func (p *page) rounds(workload string) int {
+	most := 0
+	for _, s := range p.Samples {
+		if s.Workload == workload {
+			most = max(most, s.Round)
+		}
+	}
+	return most
 }
 
 func (p *page) image(name, alt string) {

@@ -14,6 +14,7 @@ import (
 func plots(r *Result) map[string]string {
 	return map[string]string{
 		"peers-drain.svg":    drainPlot(r),
+		"peers-short.svg":    drainPlot(r.short()),
 		"peers-cost.svg":     costPlot(r),
 		"peers-memory.svg":   memoryPlot(r),
 		"peers-lateness.svg": latenessPlot(r),
@@ -76,7 +77,7 @@ func (r *Result) bar(s System, values ...float64) bar {
 	return bar{name: s.Title, own: s.Name == "dueq", values: values, bad: !r.Safety(s.Name).Safe()}
 }
 
-const orange = " Orange: loses or strands messages, hands them out twice, or early."
+const orange = " Orange: loses or strands messages, repeats them, or is early."
 
 func drainPlot(r *Result) string {
 	var all []bar
@@ -153,8 +154,8 @@ func latenessPlot(r *Result) string {
 			cmp.Compare(r.Stat(a.Name, "lateness", "p99_ms").Median, r.Stat(b.Name, "lateness", "p99_ms").Median))
 	})
 	s := newSVG("Lateness: from due time to handler, milliseconds",
-		"From the median (dot) to the 99th of 100 (end of the line). Left is better."+orange, len(systems)+1)
-	for i, name := range []string{"0.1", "1", "10", "100", "1 s", "10 s"} {
+		"Dot: median; end of the line: 99 of 100; log scale. Left is better."+orange, len(systems)+1)
+	for i, name := range []string{"0.1 ms", "1 ms", "10 ms", "100 ms", "1 s", "10 s"} {
 		x := latenessX(math.Pow10(firstPower + i))
 		s.line(x, topMargin, x, rowTop(len(systems)), "axis", 1)
 		s.text(x, rowTop(len(systems))+16, "note", "middle", name)

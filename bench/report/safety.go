@@ -93,5 +93,8 @@ func (f Faults) repeats() string {
 	if !f.Measured {
 		return "-"
 	}
-	return count(f.Twice)
+	if f.Twice > 0 {
+		return "**" + count(f.Twice) + "**"
+	}
+	return "0"
 }

@@ -15,12 +15,13 @@ const (
 	topMargin = 62
 )
 
-// style follows the reader's choice of light or dark. Nothing depends on colour alone.
+// style follows the reader's choice of light or dark. Plots have a background of their
+// own, for the page they are on may have chosen otherwise. Nothing depends on colour alone.
 const style = `<style>
-text{font:13px system-ui,sans-serif;fill:#24292f}
+.back{fill:#fff;stroke:#d0d7de}text{font:13px system-ui,sans-serif;fill:#24292f}
 .title{font-size:16px;font-weight:600}.own{font-weight:700}.note{fill:#57606a}
 .good{fill:#0969da}.second{fill:#80bfff}.bad{fill:#bc4c00}.second-bad{fill:#f4b183}.axis{stroke:#d0d7de}.stroke-good{stroke:#0969da}.stroke-bad{stroke:#bc4c00}
-@media (prefers-color-scheme:dark){text{fill:#e6edf3}.note{fill:#9198a1}.good{fill:#4493f8}.second{fill:#1f4f8f}
+@media (prefers-color-scheme:dark){.back{fill:#0d1117;stroke:#3d444d}text{fill:#e6edf3}.note{fill:#9198a1}.good{fill:#4493f8}.second{fill:#1f4f8f}
 .bad{fill:#f0883e}.second-bad{fill:#8a4a1c}.axis{stroke:#3d444d}.stroke-good{stroke:#4493f8}.stroke-bad{stroke:#f0883e}}
 </style>`
 
@@ -33,6 +34,7 @@ func newSVG(title, note string, rows int) *svg {
 	fmt.Fprintf(&s.out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img" aria-label="%s">`,
 		plotWidth, height, plotWidth, height, escape(title))
 	s.out.WriteString("\n" + style + "\n")
+	fmt.Fprintf(&s.out, `<path class="back" d="M.5 .5H%.1fV%.1fH.5z"/>`+"\n", plotWidth-.5, float64(height)-.5)
 	s.text(12, 24, "title", "start", title)
 	s.text(12, 44, "note", "start", note)
 	return s

@@ -14,6 +14,7 @@ func rewrite(args []string) error {
 	in := flags.String("in", "", "file of the results")
 	page := flags.String("page", "../docs/COMPARISON.md", "the page to write")
 	images := flags.String("images", "../docs/images", "directory for the plots")
+	readme := flags.String("readme", "../README.md", "the file with the short table, not written of a smoke run; none if empty")
 	quick := flags.Bool("quick", false, "also for a smoke run, whose figures mean nothing")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -28,5 +29,8 @@ func rewrite(args []string) error {
 	if r.Quick && !*quick {
 		return fmt.Errorf("%s is of a smoke run: its page is written only with -quick", *in)
 	}
-	return report.Write(r, *page, *images)
+	if r.Quick {
+		*readme = ""
+	}
+	return report.Write(r, *page, *images, *readme)
 }
