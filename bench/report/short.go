@@ -37,7 +37,7 @@ func Short(r *Result, link, images string) string {
 			p.lateCell(s.Name), p.median(s.Name, "drain", "per_s"), p.cpuCell(s), p.median(s.Name, "memory", "bytes"))
 	}
 	p.line("")
-	p.line("Of %s messages (early: of %s). %s, %d cores of %s, one run, medians of %d rounds.",
+	p.line("Lost and twice: of %s messages; early: of %s. %s, %d cores of %s, one run, medians of %d rounds.",
 		count(float64(p.Scale.Safety)), count(float64(p.Scale.Late)), p.Date.Format("2006-01-02"), p.Machine.Cores, p.Machine.CPU, p.Rounds)
 	p.line("[%s](%s) has more designs, every figure, what each column means and how to repeat it.", link, link)
 	p.line("")

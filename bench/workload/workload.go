@@ -65,7 +65,7 @@ type Scale struct {
 func Full() Scale {
 	return Scale{
 		Send: 30_000, Batches: 60_000, Drain: 50_000, Late: 5_000, Memory: 200_000, Safety: 10_000,
-		Lead: 2 * time.Second, Pile: 6 * time.Second, Spread: 9 * time.Second, Settle: 2 * time.Second, Idle: 10 * time.Second,
+		Lead: 2 * time.Second, Pile: 7 * time.Second, Spread: 9 * time.Second, Settle: 2 * time.Second, Idle: 10 * time.Second,
 		Away: 5 * time.Second, Recovery: 5 * time.Minute, Timeout: 8 * time.Minute, BodySize: 100,
 	}
 }
@@ -74,7 +74,7 @@ func Full() Scale {
 func Quick() Scale {
 	return Scale{
 		Send: 200, Batches: 400, Drain: 400, Late: 100, Memory: 1_000, Safety: 2_000,
-		Lead: 500 * time.Millisecond, Pile: time.Second, Spread: time.Second, Settle: 100 * time.Millisecond, Idle: 500 * time.Millisecond,
+		Lead: 500 * time.Millisecond, Pile: 3 * time.Second, Spread: time.Second, Settle: 100 * time.Millisecond, Idle: 500 * time.Millisecond,
 		Away: 600 * time.Millisecond, Recovery: time.Second, Timeout: 20 * time.Second, BodySize: 100,
 	}
 }
