@@ -43,6 +43,36 @@ func afterAll(n int, stop func(), h dueq.Handler) dueq.Handler {
 	}
 }
 
+// A message that is sent again with its id is not stored again, wherever it is.
+func TestRedisSendAgain(t *testing.T) {
+	t.Parallel()
+	q := onRedis(t)
+	ctx := t.Context()
+	once, err := q.Send(ctx, dueq.Message{Body: []byte("once")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch := []dueq.Message{{Body: []byte("first")}, {Body: []byte("second")}}
+	results, err := q.SendBatch(ctx, batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ds, err := q.Receive(ctx, dueq.ReceiveConfig{Max: 10})
+	if err != nil || len(ds) != 3 {
+		t.Fatalf("%d deliveries, %v, want 3", len(ds), err)
+	}
+	if id, err := q.Send(ctx, dueq.Message{ID: once, Body: []byte("once")}); id != once || err != nil {
+		t.Errorf("%q, %v, want %q", id, err, once)
+	}
+	batch[0].ID, batch[1].ID = results[0].ID, results[1].ID
+	if _, err := q.SendBatch(ctx, batch); err != nil {
+		t.Error(err)
+	}
+	if again, err := q.Receive(ctx, dueq.ReceiveConfig{Max: 10}); err != nil || len(again) != 0 {
+		t.Errorf("%d deliveries, %v, want none again", len(again), err)
+	}
+}
+
 func TestRedisNeverEarlyAndNotLate(t *testing.T) {
 	t.Parallel()
 	q := onRedis(t)

@@ -105,6 +105,7 @@ func (q *Queue) identify(m *store.Message, partitions int) error {
 		} else {
 			m.ID = route.NewID(route.ByKey(m.Key, partitions))
 		}
+		m.New = true
 		return nil
 	}
 	index := m.ID.Partition()

@@ -75,7 +75,7 @@ func (b *batch) add(i int, m *Message, settings store.Settings) {
 
 func (b *batch) place(i int, m store.Message, settings store.Settings) error {
 	if m.Key == "" && m.ID.IsZero() {
-		m.ID = route.NewID(b.turn(&m, settings.Partitions).partition.Index)
+		m.ID, m.New = route.NewID(b.turn(&m, settings.Partitions).partition.Index), true
 	} else if err := b.queue.identify(&m, settings.Partitions); err != nil {
 		return err
 	}

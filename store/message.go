@@ -11,6 +11,10 @@ type Message struct {
 	MaxAttempts int   // failures after which the message is dead, from 1
 	TTL         int64 // span from the push after which it is no longer delivered; 0: none
 	Replace     bool  // take the key from a scheduled or ready message, removing that one
+	// New says that the ID was made for this push, so that nothing can have had it
+	// before: a store need not look. In a push that repeats one of unknown outcome it is
+	// ignored.
+	New bool
 }
 
 // State is where a live message is.

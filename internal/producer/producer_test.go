@@ -54,7 +54,7 @@ func newRecorder(answer func() error) *recorder {
 func messages(n int) []store.Message {
 	all := make([]store.Message, n)
 	for i := range all {
-		all[i] = store.Message{ID: route.NewID(0), Body: fmt.Append(nil, i), MaxAttempts: 1}
+		all[i] = store.Message{ID: route.NewID(0), Body: fmt.Append(nil, i), MaxAttempts: 1, New: true}
 	}
 	return all
 }
@@ -154,6 +154,9 @@ func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
 				t.Errorf("pushed as %s %d, repeated as %s %d", a.Producer, a.Number, b.Producer, b.Number)
 			}
 			for i, m := range s.requests[1].Messages {
+				if m.New {
+					t.Errorf("place %d is repeated as new", i)
+				}
 				_, told := outcomes[m.ID]
 				if stored := bytes.Equal(m.Body, sent[i].Body) && m.Due == 0; m.ID != sent[i].ID || stored != told {
 					t.Errorf("place %d: %+v, outcome told: %t", i, m, told)

@@ -151,6 +151,7 @@ func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.Pu
 	}
 	for _, i := range again {
 		messages[i] = u.messages[i]
+		messages[i].New = false
 	}
 	return p.store.Push(ctx, u.to, store.PushRequest{Producer: u.lane.name, Number: u.lane.number, Messages: messages})
 }

@@ -49,8 +49,12 @@ func TestCallsPerBatch(t *testing.T) {
 		}
 		return ms
 	}
-	r.want("push", redisCalls(r, func() { r.push(batch()...) }), 9+1) // and a wake-up
-	r.want("push behind others", redisCalls(r, func() { r.push(batch()...) }), 9)
+	r.want("push", redisCalls(r, func() { r.push(batch()...) }), 8+1) // and a wake-up
+	r.want("push behind others", redisCalls(r, func() { r.push(batch()...) }), 8)
+	old := batch()
+	old[99].New = false
+	r.want("push of what may be there", redisCalls(r, func() { r.push(old...) }), 9)
+	r.settle(store.Ack, r.claim(100)...)
 	r.want("claim", redisCalls(r, func() { ds = r.claim(100) }), 12+7)
 	r.want("ack", redisCalls(r, func() { r.settle(store.Ack, ds...) }), 4)
 	r.settle(store.Ack, r.claim(100)...)

@@ -27,13 +27,12 @@ func (onceCmd) NoRetry() bool { return true }
 
 // call is one run of a script, with all that its repetitions need.
 type call struct {
-	op         string
-	queue      string
-	script     *script
-	keys       []string
-	args       []any
-	replicated bool // wait for Config.Replicas
-	flat       bool // the reply is a list of texts and numbers, wanted as []string
+	op     string
+	queue  string
+	script *script
+	keys   []string
+	args   []any
+	flat   bool // the reply is a list of texts and numbers, wanted as []string
 }
 
 // start refuses what needs no call to the server, and inspects the server at first use.
@@ -56,12 +55,7 @@ func (s *Store) run(ctx context.Context, c call) (any, error) {
 	if err := s.start(ctx, c.op, c.queue); err != nil {
 		return nil, err
 	}
-	return s.repeat(ctx, c.op, c.queue, func(int) (any, error) {
-		if c.replicated && s.config.Replicas > 0 {
-			return s.tryReplicated(ctx, c)
-		}
-		return s.try(ctx, c)
-	})
+	return s.repeat(ctx, c.op, c.queue, func(int) (any, error) { return s.try(ctx, c) })
 }
 
 // repeat calls try until it succeeds or fails for good, waiting a little longer each

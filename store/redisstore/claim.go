@@ -84,10 +84,14 @@ func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (stor
 	}
 	places, failed, records := fields[2], fields[3], fields[4:]
 	result.Deliveries = make([]store.Delivery, 0, len(records))
+	var due string
 	for i := range records {
-		var receipt, due string
+		var receipt string
 		receipt, places, _ = strings.Cut(places, " ")
-		due, places, _ = strings.Cut(places, " ")
+		if len(receipt) < idLen {
+			due = receipt
+			receipt, places, _ = strings.Cut(places, " ")
+		}
 		d, err := delivery(receipt, due, records[i])
 		if err == nil {
 			d.Failures, failed = failures(i, failed)
@@ -103,7 +107,7 @@ func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (stor
 }
 
 func delivery(receipt, due, stored string) (store.Delivery, error) {
-	parsed, err := store.ParseReceipt(receipt)
+	parsed, err := parseReceipt(receipt)
 	if err != nil {
 		return store.Delivery{}, err
 	}

@@ -50,7 +50,13 @@ func BenchmarkServerCost(b *testing.B) {
 }
 
 func startDueq(r *rig) (send, receive func()) {
-	return func() { r.push(r.messages(100, 100)...) }, func() { r.settle(store.Ack, r.claim(100)...) }
+	return func() {
+		messages := r.messages(100, 100)
+		for i := range messages {
+			messages[i].New = true
+		}
+		r.push(messages...)
+	}, func() { r.settle(store.Ack, r.claim(100)...) }
 }
 
 // startFloor has three sorted sets and a hash, and no receipts, counters, history,
@@ -104,7 +110,7 @@ func BenchmarkBarePush(b *testing.B) {
 	record := string(encodeRecord(&request.Messages[0]))
 	for b.Loop() {
 		request.Number++
-		args[3], args[6], args[7] = sequence(request.Number), route.NewID(0).String(), record
+		args[3], args[7], args[8] = sequence(request.Number), route.NewID(0).String(), record
 		r.must(r.rdb.EvalSha(r.ctx(), r.scripts["push"].sha, keys, args...).Err())
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -16,9 +17,18 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	if err := s.register(ctx, p); err != nil {
 		return nil, err
 	}
-	got, err := s.run(ctx, call{
-		op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6),
-		args: s.pushArgs(p, r), replicated: true,
+	if err := s.start(ctx, "push", p.Queue); err != nil {
+		return nil, err
+	}
+	c := call{op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6), args: s.pushArgs(p, r)}
+	got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
+		if attempt > 0 {
+			c.args[pushNew] = bit(false) // the try before may have stored them
+		}
+		if s.config.Replicas > 0 {
+			return s.tryReplicated(ctx, c)
+		}
+		return s.try(ctx, c)
 	})
 	if err != nil {
 		return nil, err
@@ -48,43 +58,60 @@ func (s *Store) adopt(ctx context.Context, p store.Partition) error {
 	return s.configurePartition(ctx, p, settings)
 }
 
-// pushArgs lays the batch out in columns, and leaves out what is zero, or the same, for
-// all.
+// The arguments of push.lua that come before the messages.
+const (
+	pushNew    = 6
+	pushBefore = 7
+)
+
+// pushArgs leaves out what is zero, or the same, for all messages.
 func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	n := len(r.Messages)
-	args := make([]any, 6+2*n, 6+7*n)
+	args := make([]any, pushBefore, pushBefore+6*n)
 	args[0], args[1] = s.eventsChannel(p.Queue), wakeEvent(p)
 	args[2], args[3], args[4], args[5] = r.Producer, sequence(r.Number), int64(store.MaxDelay), n
 	size := 0
 	for i := range r.Messages {
 		size += len(store.ID{})*2 + recordSize(&r.Messages[i])
 	}
-	made, plain, same := newTexts(2*n, size), true, true
+	made, fresh, plain, same := newTexts(2*n, size), true, true, true
+	first := &r.Messages[0]
 	var part []byte
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		part = m.ID.AppendTo(part[:0])
-		args[6+i] = made.add(part)
+		id := made.add(part)
 		part = appendHead(part[:0], m)
-		args[6+n+i] = made.add(part, m.Body)
-		plain = plain && m.Key == "" && m.Due == 0 && m.TTL == 0
-		same = same && m.Delay == r.Messages[0].Delay
+		args = append(args, id, made.add(part, m.Body))
+		fresh = fresh && m.New
+		plain = plain && m.Key == "" && m.TTL == 0
+		same = same && m.Due == first.Due && m.Delay == first.Delay
 	}
+	args[pushNew] = bit(fresh)
 	if plain && same {
-		return append(args, r.Messages[0].Delay)
+		return append(args, when(first))
 	}
 	for i := range r.Messages {
-		args = append(args, r.Messages[i].Delay)
+		args = append(args, when(&r.Messages[i]))
 	}
 	if plain {
 		return args
 	}
-	args = args[:6+7*n]
+	last := len(args)
+	args = args[:last+3*n]
 	for i := range r.Messages {
 		m := &r.Messages[i]
-		args[6+3*n+i], args[6+4*n+i], args[6+5*n+i], args[6+6*n+i] = m.Key, m.Due, m.TTL, bit(m.Replace)
+		args[last+i], args[last+n+i], args[last+2*n+i] = m.Key, m.TTL, bit(m.Replace)
 	}
 	return args
+}
+
+// when returns the span until a message is due, or "@" and the instant.
+func when(m *store.Message) any {
+	if m.Due == 0 {
+		return m.Delay
+	}
+	return "@" + strconv.FormatInt(m.Due, 10)
 }
 
 func bit(b bool) string {

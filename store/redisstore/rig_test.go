@@ -68,7 +68,7 @@ func (r *rig) key(kind string) string {
 func (r *rig) messages(n, size int) []store.Message {
 	out := make([]store.Message, n)
 	for i := range out {
-		out[i] = store.Message{ID: route.NewID(r.p.Index), Body: make([]byte, size), MaxAttempts: 20}
+		out[i] = store.Message{ID: route.NewID(r.p.Index), Body: make([]byte, size), MaxAttempts: 20, New: true}
 	}
 	return out
 }

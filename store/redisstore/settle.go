@@ -34,8 +34,11 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	receipts := newTexts(len(items), usual*len(items))
 	var receipt []byte
 	for i := range items {
-		receipt = items[i].Receipt.AppendTo(receipt[:0])
+		receipt = appendReceipt(receipt[:0], items[i].Receipt)
 		args = append(args, receipts.add(receipt))
+	}
+	if v == store.Ack {
+		args = append(args, kindOf(items))
 	}
 	if v == store.Nack || v == store.Release || v == store.Extend {
 		for i := range items {
@@ -48,4 +51,18 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 		}
 	}
 	return args
+}
+
+// kindOf tells ack.lua how much there is to look at.
+func kindOf(items []store.Settlement) string {
+	kind := "ids"
+	for i := range items {
+		if items[i].Receipt.Keyed {
+			return "keyed"
+		}
+		if !isID(items[i].Receipt) {
+			kind = "plain"
+		}
+	}
+	return kind
 }

@@ -83,7 +83,7 @@ func (c *crowd) produce(ctx context.Context, who int) {
 	for n := range uint64(crowdEach / batch) {
 		r := store.PushRequest{Producer: fmt.Sprintf("p%d", who), Number: n + 1}
 		for range batch {
-			m := store.Message{ID: route.NewID(0), Body: []byte("body"), MaxAttempts: store.MaxAttempts, Delay: random.Int64N(3) * random.Int64N(300)}
+			m := store.Message{ID: route.NewID(0), Body: []byte("body"), MaxAttempts: store.MaxAttempts, New: true, Delay: random.Int64N(3) * random.Int64N(300)}
 			r.Messages = append(r.Messages, m)
 		}
 		c.expect(r.Messages)

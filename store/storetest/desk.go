@@ -54,7 +54,7 @@ func (d *desk) noError(op string, err error) {
 
 // message returns a message that is due at once, changed by edits.
 func (d *desk) message(edits ...func(*store.Message)) store.Message {
-	m := store.Message{ID: route.NewID(d.p.Index), Body: []byte("body"), MaxAttempts: 20}
+	m := store.Message{ID: route.NewID(d.p.Index), Body: []byte("body"), MaxAttempts: 20, New: true}
 	for _, edit := range edits {
 		edit(&m)
 	}

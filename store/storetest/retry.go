@@ -78,6 +78,7 @@ func testPushSameID(d *desk) {
 	m := d.message(key("k"), delay(hour))
 	m.Headers = map[string]string{"a": "1", "b": "2"}
 	d.wantPushed(d.push(m), store.CodeOK)
+	m.New = false
 	again := m
 	again.Delay, again.TTL = 0, hour
 	d.wantPushed(d.push(m, again), store.CodeOK, store.CodeOK)

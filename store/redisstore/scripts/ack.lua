@@ -5,20 +5,20 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
--- ARGV[1...] receipts | text | - | 1 to 500, "id:attempt", with "k" behind it when the message has a key
+-- ARGV[1...] receipts, then kind | text; text | - | 1 to 500; ids when all receipts are ids, keyed when one or more have a key, or else plain
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok gone lease_lost
 -- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 16; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1 MiB and 16 records at most, and stops there
 -- RETRY safe: a receipt is never issued twice, and one whose message is gone is answered so
 -- EMITS -
--- USES open codes record fetch history count forget place leases lost answer
+-- USES open codes record fetch receipt history count forget place leases lost answer
 if not s[1] then return {-1, ''} end
-local n, ids, keyed = #ARGV, {}, false
-for i = 1, n do
-  ids[i] = string.sub(ARGV[i], 1, 26)
-  keyed = keyed or string.byte(ARGV[i], -1) == 107
+local n, kind = #ARGV - 1, ARGV[#ARGV]
+local ids = {unpack(ARGV, 1, n)}
+if kind ~= 'ids' then
+  for i = 1, n do ids[i] = string.sub(ids[i], 1, 26) end
 end
-if keyed then
+if kind == 'keyed' then
   local at, mine, recs, late, last = leases(1, n, 'keyed')
   local receipts, keys, acked = {}, {}, {}
   for j = 1, #at do
@@ -38,12 +38,12 @@ if keyed then
   return {last, table.concat(odd, ' ')}
 end
 -- Without keys nothing need be read, if it turns out that all of them were leased.
-local removed, mine = redis.call('ZREM', KEYS[3], unpack(ARGV)), ids
+local removed, mine = redis.call('ZREM', KEYS[3], unpack(ARGV, 1, n)), ids
 if removed < n then
   mine = {}
   local acked = {}
   for i = 1, n do
-    local id, attempt = ids[i], tonumber(string.match(ARGV[i], ':(%d+)'))
+    local id, attempt = ids[i], attempt_of(ARGV[i])
     if acked[id] or redis.call('HEXISTS', KEYS[2], id) == 0 then
       say(i, GONE)
     elseif place(id) or attempt ~= past(tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1 then

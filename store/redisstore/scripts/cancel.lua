@@ -13,7 +13,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 6 redis.calls, one more for each 16 messages and each key, and at most 6 for each that is not waiting. Reads records, 1 MiB and 16 records at most, and stops there
 -- RETRY safe: what was removed is not found; a holder is asked once more
 -- EMITS stop, for each leased message
--- USES open codes record fetch history count forget place refs answer
+-- USES open codes record fetch receipt history count forget place refs answer
 if not s[1] then return {-1, ''} end
 local ids, last = {}, #ARGV
 for i = 3, last do ids[i - 2] = named(ARGV[i]) or '-' end

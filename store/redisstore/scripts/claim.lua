@@ -14,12 +14,12 @@
 -- ARGV[6] tries | int | - | 0: the first; 1: one before may still arrive, so remember this one even if it is empty; 2: it was answered with nothing before
 -- ARGV[7] sweep | int | leases | most of them to put back
 -- ARGV[8] longest | int | us | the longest wait to answer
--- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "receipt due receipt due..."; failed "index:failures" of the deliveries that had any; no more than the wait when nothing is handed out
+-- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" of the deliveries that had any; no more than the wait when nothing is handed out
 -- CODES -
 -- COST O((n + l) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back; 12 redis.calls, one for each 16 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle. Copies 1 MiB and 16 records at most, the same again for leases that ran out
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch history count forget plan bury calls sweep ready deliver
+-- USES open time record fetch receipt history count forget plan bury calls sweep ready deliver
 if not s[1] then return {0, tonumber(ARGV[8])} end
 local answer, stale = recall('c:' .. ARGV[1], ARGV[2])
 if stale then return {2, 0} end

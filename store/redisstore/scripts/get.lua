@@ -11,7 +11,7 @@
 -- COST O(log N), N the messages of the partition; at most 8 redis.calls; copies one record
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time history place refs
+-- USES open time receipt history place refs
 if not s[1] then return {} end
 local id = named(ARGV[1])
 if not id then return {} end

@@ -13,7 +13,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls and one for each 16 messages. Reads records, 1 MiB and 16 records at most, and stops there
 -- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch history count forget plan bury leases lost wake answer
+-- USES open codes time record fetch receipt history count forget plan bury leases lost wake answer
 if not s[1] then return {-1, ''} end
 local n, cancelled, before = (#ARGV - 2) / 3, 0, first()
 local at, ids, recs, late, last = leases(3, 2 + n, 'all')
@@ -28,7 +28,7 @@ for j = 1, #at do
     say(i - 2, CANCELLED)
   else
     local _, failures = past(past_of[j])
-    note(id, past_of[j], string.match(ARGV[i], ':(%d+)'), failures + 1, 'n', ARGV[i + 2 * n])
+    note(id, past_of[j], attempt_of(ARGV[i]), failures + 1, 'n', ARGV[i + 2 * n])
     if failures + 1 >= (most or 0) then
       bury(id, key, most)
       say(i - 2, DEAD)

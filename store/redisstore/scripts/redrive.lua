@@ -13,7 +13,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each 16 messages, and at most 5 for each key. Reads records, 1 MiB and 16 records at most, and stops there
 -- RETRY safe: what was redriven is not dead, so a repetition does not find it
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch history count wake place
+-- USES open codes time record fetch receipt history count wake place
 if not s[1] then return {-1, ''} end
 local ids, before = {unpack(ARGV, 3)}, first()
 local held = redis.call('ZMSCORE', KEYS[5], unpack(ids))

@@ -11,7 +11,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more for each 16. Reads the records of messages with keys, 1 MiB and 16 records at most, and stops there
 -- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
 -- EMITS -
--- USES open codes time record fetch history count forget plan bury leases lost answer
+-- USES open codes time record fetch receipt history count forget plan bury leases lost answer
 if not s[1] then return {-1, ''} end
 local n, cancelled = #ARGV / 2, 0
 local at, ids, recs, late, last = leases(1, n, 'keyed')
@@ -26,7 +26,7 @@ for j = 1, #at do
     say(i, CANCELLED)
   else
     local _, failures = past(past_of[j])
-    note(id, past_of[j], string.match(ARGV[i], ':(%d+)'), failures + 1, 'j', ARGV[i + n])
+    note(id, past_of[j], attempt_of(ARGV[i]), failures + 1, 'j', ARGV[i + n])
     bury(id, key, true)
   end
 end

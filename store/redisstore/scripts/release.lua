@@ -12,7 +12,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 16 a call, 1 MiB and 16 records at most, and stops there
 -- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch history count forget plan leases lost wake answer
+-- USES open codes time record fetch receipt history count forget plan leases lost wake answer
 if not s[1] then return {-1, ''} end
 local n, cancelled, before = (#ARGV - 2) / 2, 0, first()
 local at, ids, recs, late, last = leases(3, 2 + n, stops > 0 and 'keyed' or 'none')
@@ -27,7 +27,7 @@ for j = 1, #at do
     say(i - 2, CANCELLED)
   else
     local _, failures = past(past_of[j])
-    note(id, past_of[j], string.match(ARGV[i], ':(%d+)'), failures, 'r', '')
+    note(id, past_of[j], attempt_of(ARGV[i]), failures, 'r', '')
     again(id, after(ARGV[i + n]))
   end
 end

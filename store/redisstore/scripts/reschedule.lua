@@ -14,7 +14,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 6 redis.calls, one more for each key, and at most 4 for each message that is not waiting
 -- RETRY safe: a repetition sets the same due time, or counts the same delay from its own time
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time history wake place refs answer
+-- USES open codes time receipt history wake place refs answer
 if not s[1] then return {-1, ''} end
 local n, ids, before = (#ARGV - 3) / 3, {}, first()
 for i = 1, n do ids[i] = named(ARGV[3 + i]) or '-' end

@@ -6,8 +6,8 @@ end
 local function audit_msg(id, record)
   read = read + #record
   local due, dead = redis.call('ZSCORE', KEYS[4], id), redis.call('ZSCORE', KEYS[5], id)
-  local receipt = id .. ':' .. (past(redis.call('HGET', KEYS[1], 'h:' .. id)) + 1)
-  local held = redis.call('ZMSCORE', KEYS[3], receipt, receipt .. 'k')
+  local attempt = past(redis.call('HGET', KEYS[1], 'h:' .. id)) + 1
+  local held = redis.call('ZMSCORE', KEYS[3], receipt_of(id, attempt, ''), receipt_of(id, attempt, 'k'))
   local places = (due and 1 or 0) + (dead and 1 or 0) + (held[1] and 1 or 0) + (held[2] and 1 or 0)
   if places ~= 1 then bad(id, 'is in ' .. places .. ' places, want 1 of due, leased, dead') end
   local most, _, key = parse(record)
@@ -24,11 +24,11 @@ local function audit_msg(id, record)
   if not mine and not dead then bad(id, 'does not have its key') end
 end
 local function audit_leased(receipt)
-  local id, attempt = string.match(receipt, '^(.-):(%d+)k?$')
-  if not id then return bad(receipt, 'is leased, but not a receipt') end
+  local id, attempt = string.sub(receipt, 1, 26), attempt_of(receipt)
+  if not attempt then return bad(receipt, 'is leased, but not a receipt') end
   if redis.call('HEXISTS', KEYS[2], id) == 0 then return bad(receipt, 'is leased, but has no record') end
   local deliveries = past(redis.call('HGET', KEYS[1], 'h:' .. id))
-  if deliveries + 1 ~= tonumber(attempt) then bad(receipt, 'is leased after ' .. deliveries .. ' deliveries') end
+  if deliveries + 1 ~= attempt then bad(receipt, 'is leased after ' .. deliveries .. ' deliveries') end
 end
 local function audit_side(field, value)
   local kind, name = string.match(field, '^([khfx]):(.*)$')

@@ -1,55 +1,71 @@
--- What a claim hands out. places: receipt, due, receipt, due...; failed: "index:failures" of
--- the deliveries that are not the first try; records.
-local places, failed, records, handed = {}, {}, {}, 0
-local function hand(receipt, due, failures, record)
-  handed = handed + 1
-  places[2 * handed - 1], places[2 * handed], records[handed] = receipt, due, record
+-- What a claim hands out. places: "due receipt receipt... due receipt...", each due time
+-- that of the receipts behind it; failed: "index:failures" of the deliveries that are not
+-- the first try; records.
+local places, failed, records, handed, p, told = {}, {}, {}, 0, 0, nil
+local function hand(receipt, due, record)
+  if due ~= told then p, told, places[p + 1] = p + 1, due, due end
+  p, handed = p + 1, handed + 1
+  places[p], records[handed] = receipt, record
+end
+local function failing(failures)
   if failures > 0 then failed[#failed + 1] = handed .. ':' .. failures end
 end
 -- deliver(): leases due messages, and returns how many it walked over: expired and
--- unreadable ones too.
+-- unreadable ones too. Most have no history, no key and no expiry, which their heads tell
+-- at a glance.
 local function deliver(ids, dues, once)
-  local leases, bytes, expired, l = {}, 0, 0, 0
-  local recs, n = fetch(ids)
-  local past_of, deadline, walked = history(ids), digits(up + ARGV[4]), 0
+  local leases, expired, l, due, copied = {}, 0, 0, nil, 0
+  local recs, n, bytes = fetch(ids)
+  local past_of, deadline, large = history(ids), digits(up + ARGV[4]), bytes > BUDGET
   for i = 1, n do
-    local id, record = ids[i], recs[i]
-    local most, expiry, key = parse(record)
-    local attempt, failures = 0, 0
-    if past_of[i] then attempt, failures = past(past_of[i]) end
-    if not most then
-      note(id, past_of[i], attempt, failures, '-', record and 'record corrupt' or 'record missing')
-      bury(id, nil, false)
-    elseif expiry > 0 and expiry <= now then
-      gone[#gone + 1], expired = id, expired + 1
-      unkey(key)
+    local id, record, receipt = ids[i], recs[i], nil
+    due = dues[i] or due
+    if large then
+      copied = copied + #(record or '')
+      if copied > BUDGET and handed > 0 then n = i - 1; break end
+    end
+    if record and usual(record) and not past_of[i] then
+      receipt = id
+      hand(receipt, due, record)
+      if once then gone[#gone + 1] = id end
     else
-      bytes = bytes + #record
-      if bytes > BUDGET and handed > 0 then break end
-      local receipt = id .. (attempt == 0 and ':1' or ':' .. attempt + 1)
-      if key ~= '' then receipt = receipt .. 'k' end
-      hand(receipt, dues[i], failures, record)
-      if once then
-        gone[#gone + 1] = id
+      local most, expiry, key = parse(record)
+      local attempt, failures = past(past_of[i])
+      if not most then
+        note(id, past_of[i], attempt, failures, '-', record and 'record corrupt' or 'record missing')
+        bury(id, nil, false)
+      elseif expiry > 0 and expiry <= now then
+        gone[#gone + 1], expired = id, expired + 1
         unkey(key)
       else
-        leases[l + 1], leases[l + 2], l = deadline, receipt, l + 2
+        receipt = receipt_of(id, attempt + 1, key)
+        hand(receipt, due, record)
+        failing(failures)
+        if once then
+          gone[#gone + 1] = id
+          unkey(key)
+        end
       end
     end
-    walked = i
+    if receipt and not once then leases[l + 1], leases[l + 2], l = deadline, receipt, l + 2 end
   end
   redis.call('ZREM', KEYS[3], '-')
   if l > 0 then redis.call('ZADD', KEYS[3], unpack(leases)) end
   count('delivered', handed)
   count('expired', expired)
   if once then count('acked', handed) end
-  return walked
+  return n
 end
 -- replay(): hands out what is still leased of an earlier answer.
 local function replay(answer)
   local receipts, dues, ids = {}, {}, {}
-  for r, due in string.gmatch(answer, '(%S+) (%S+)') do
-    receipts[#receipts + 1], dues[#dues + 1], ids[#ids + 1] = r, due, string.sub(r, 1, 26)
+  local due
+  for text in string.gmatch(answer, '%S+') do
+    if #text >= 26 then
+      receipts[#receipts + 1], dues[#dues + 1], ids[#ids + 1] = text, due, string.sub(text, 1, 26)
+    else
+      due = text
+    end
   end
   if #receipts == 0 then return end
   local held = redis.call('ZMSCORE', KEYS[3], unpack(receipts))
@@ -58,7 +74,8 @@ local function replay(answer)
   for i = 1, n do
     if held[i] and recs[i] then
       local _, failures = past(past_of[i])
-      hand(receipts[i], dues[i], failures, recs[i])
+      hand(receipts[i], dues[i], recs[i])
+      failing(failures)
     end
   end
 end

@@ -1,5 +1,6 @@
 -- Reads records, 16 at a time, and stops when it has read BUDGET bytes: a script never
--- copies much more than that and 16 records. Returns them with how many ids it got to.
+-- copies much more than that and 16 records. Returns them, how many ids it got to, and
+-- the bytes.
 local BUDGET = 1048576
 local function fetch(ids)
   local got, n, bytes = {}, 0, 0
@@ -12,5 +13,5 @@ local function fetch(ids)
       if record then bytes = bytes + #record end
     end
   end
-  return got, n
+  return got, n, bytes
 end

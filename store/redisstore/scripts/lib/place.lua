@@ -5,8 +5,9 @@ local function place(id)
   if at then return 'due', at end
   at = redis.call('ZSCORE', KEYS[5], id)
   if at then return 'dead', at end
-  local receipt = id .. ':' .. (past(tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1)
-  local held = redis.call('ZMSCORE', KEYS[3], receipt, receipt .. 'k')
-  if held[1] then return 'leased', held[1], receipt end
-  if held[2] then return 'leased', held[2], receipt .. 'k' end
+  local attempt = past(tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1
+  local plain, keyed = receipt_of(id, attempt, ''), receipt_of(id, attempt, 'k')
+  local held = redis.call('ZMSCORE', KEYS[3], plain, keyed)
+  if held[1] then return 'leased', held[1], plain end
+  if held[2] then return 'leased', held[2], keyed end
 end

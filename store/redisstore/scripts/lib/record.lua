@@ -15,3 +15,7 @@ local function parse(r)
   last, last_most, last_expiry, last_start = head, a * 256 + b, expiry, start
   return last_most, expiry, '', start
 end
+-- usual(): whether the record has the head that was parsed last, without key or expiry.
+local function usual(r)
+  return last_expiry == 0 and string.sub(r, 1, 12) == last and #r >= last_start
+end

@@ -6,8 +6,7 @@ local function sweep(limit)
   local receipts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, limit)
   local ids, attempts, cancelled = {}, {}, 0
   for i, r in ipairs(receipts) do
-    ids[i], attempts[i] = string.match(r, '^(.-):(%d+)')
-    ids[i] = ids[i] or r
+    ids[i], attempts[i] = string.sub(r, 1, 26), attempt_of(r)
   end
   local recs, n = fetch(ids)
   local past_of, stop = history(ids), cancelling(ids)

@@ -2,10 +2,11 @@ package raw
 
 import (
 	"context"
+	"encoding/base32"
 	"fmt"
 	"strconv"
-	"sync/atomic"
 
+	"github.com/google/uuid"
 	"github.com/redis/go-redis/v9"
 )
 
@@ -15,7 +16,6 @@ import (
 type Floor struct {
 	rdb              *redis.Client
 	due, msg, leased string
-	last             atomic.Int64
 }
 
 // Floor returns a queue of the floor, whose keys Clean removes.
@@ -52,17 +52,24 @@ return redis.call('HDEL', KEYS[2], unpack(ARGV))`)
 )
 
 // Push stores n messages, at most 1000, that are due at an instant in unix ms. The ids
-// are as long as dueq's.
+// are made like those of dueq, so that both find the same places in the sorted sets.
 func (f *Floor) Push(ctx context.Context, due int64, n int, body []byte) error {
 	args := make([]any, 1+4*n)
 	args[0] = n
-	last := f.last.Add(int64(n))
 	for i := range n {
-		id := fmt.Sprintf("%026d", last-int64(i))
+		id := floorIDs.EncodeToString(newID())
 		args[1+2*i], args[2+2*i] = due, id
 		args[1+2*n+2*i], args[2+2*n+2*i] = id, body
 	}
 	return told("push", floorPush.Run(ctx, f.rdb, []string{f.due, f.msg}, args...).Err())
+}
+
+// floorIDs writes 16 bytes as 26 characters that sort like the bytes.
+var floorIDs = base32.HexEncoding.WithPadding(base32.NoPadding)
+
+func newID() []byte {
+	id := uuid.Must(uuid.NewV7())
+	return id[:]
 }
 
 // Claim leases up to n messages that are due, and returns their ids as Ack wants them.
