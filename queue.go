@@ -19,7 +19,8 @@ type Queue struct {
 	name     string
 	invalid  error // a bad name: returned by every method
 	settings atomic.Pointer[store.Settings]
-	turn     atomic.Uint64 // whose turn among the partitions it is
+	turn     turn
+	polled   atomic.Uint64 // where Receive looks first
 	bell     receiver.Bell // for those who wait in Receive
 }
 
@@ -71,11 +72,6 @@ func (q *Queue) configure(ctx context.Context, c store.Change) (store.Settings, 
 // partition returns the partition with the given number.
 func (q *Queue) partition(index int) store.Partition {
 	return store.Partition{Queue: q.name, Index: index}
-}
-
-// nextPartition returns whose turn it is to get messages without a key.
-func (q *Queue) nextPartition(partitions int) int {
-	return int(q.turn.Add(1) % uint64(partitions))
 }
 
 // locate reads an id or Key(key) and finds the partition of that message.

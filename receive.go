@@ -104,7 +104,7 @@ func (q *Queue) claim(ctx context.Context, c ReceiveConfig) ([]*Delivery, time.D
 		return nil, retry, err
 	}
 	var found []*Delivery
-	wait, first := store.MaxWait, q.nextPartition(settings.Partitions)
+	wait, first := store.MaxWait, int(q.polled.Add(1)%uint64(settings.Partitions))
 	for i := range settings.Partitions {
 		p := q.partition((first + i) % settings.Partitions)
 		result, err := q.client.receiver.Claim(ctx, &q.client.running, p, c.Max-len(found), c.Lease.Milliseconds())

@@ -29,6 +29,8 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
 	}
+	q.turn.sending.Add(1)
+	defer q.turn.sending.Add(-1)
 	sent, err := q.prepare(ctx, &m)
 	if err != nil {
 		return "", fail("send", q.name, m.ID, err)
@@ -101,7 +103,7 @@ func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) 
 func (q *Queue) identify(m *store.Message, partitions int) error {
 	if m.ID.IsZero() {
 		if m.Key == "" {
-			m.ID = route.NewID(q.nextPartition(partitions))
+			m.ID = route.NewID(q.turn.next(partitions))
 		} else {
 			m.ID = route.NewID(route.ByKey(m.Key, partitions))
 		}

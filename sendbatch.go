@@ -93,7 +93,7 @@ func (b *batch) place(i int, m store.Message, settings store.Settings) error {
 func (b *batch) turn(m *store.Message, partitions int) *share {
 	size := m.Size()
 	if b.keyless == nil || b.count == store.MaxBatch || b.bytes+size > store.MaxBatchBytes {
-		b.keyless, b.count, b.bytes = b.share(b.queue.nextPartition(partitions)), 0, 0
+		b.keyless, b.count, b.bytes = b.share(b.queue.turn.next(partitions)), 0, 0
 	}
 	b.count++
 	b.bytes += size

@@ -1,0 +1,93 @@
+package dueq_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// distant is a store whose pushes take a while.
+type distant struct {
+	store.Store
+	pushes atomic.Int64
+}
+
+func (s *distant) Push(ctx context.Context, p store.Partition, r store.PushRequest) ([]store.PushResult, error) {
+	s.pushes.Add(1)
+	timer := time.NewTimer(time.Millisecond)
+	defer timer.Stop()
+	<-timer.C
+	return s.Store.Push(ctx, p, r)
+}
+
+func (s *distant) Close() error { return nil }
+
+// overPartitions returns a queue of the rig's store with so many partitions.
+func (r *rig) overPartitions(s store.Store, n int) *dueq.Queue {
+	q := r.over(s)
+	_, err := q.Configure(r.Context(), dueq.Change{Create: true, Partitions: &n})
+	r.must(err)
+	return q
+}
+
+func (r *rig) partitionOf(id string) int {
+	parsed, err := store.ParseID(id)
+	r.must(err)
+	return parsed.Partition()
+}
+
+func TestWhoSendsAloneUsesAllPartitionsAlike(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const partitions, each = 4, 10
+		q := r.overPartitions(&distant{Store: r.net}, partitions)
+		got := make([]int, partitions)
+		for range partitions * each {
+			id, err := q.Send(r.Context(), dueq.Message{})
+			r.must(err)
+			got[r.partitionOf(id)]++
+		}
+		for i, n := range got {
+			if n != each {
+				t.Errorf("partition %d got %d messages, want %d", i, n, each)
+			}
+		}
+	})
+}
+
+func TestACrowdSharesCallsWhateverThePartitions(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const partitions, crowd, each = 16, 64, 50
+		s := &distant{Store: r.net}
+		q := r.overPartitions(s, partitions)
+		var got [partitions]atomic.Int64
+		var sending sync.WaitGroup
+		for range crowd {
+			sending.Go(func() {
+				for range each {
+					id, err := q.Send(r.Context(), dueq.Message{})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					got[r.partitionOf(id)].Add(1)
+				}
+			})
+		}
+		sending.Wait()
+		// Spread one by one, 4 messages would share a call; two calls take half of the crowd
+		// each, and now and then one goes ahead of the others.
+		if pushes, most := s.pushes.Load(), int64(crowd*each/8); pushes > most {
+			t.Errorf("%d calls for %d messages, want %d at most", pushes, crowd*each, most)
+		}
+		for i := range got {
+			if n := got[i].Load(); n < crowd*each/partitions/2 {
+				t.Errorf("partition %d got %d of %d messages", i, n, crowd*each)
+			}
+		}
+	})
+}
