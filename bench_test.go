@@ -147,25 +147,6 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// BenchmarkBareScript is the least that a safe send of one message can cost over
-// go-redis: one script call that stores a record and its due time, one after the other.
-func BenchmarkBareScript(b *testing.B) {
-	_, m := benchQueue(b)
-	script := redis.NewScript(`redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1]) return 1`)
-	keys, body, n := []string{"{bare}:msg", "{bare}:due"}, string(make([]byte, benchBody)), int64(0)
-	if err := script.Load(context.Background(), m.rdb).Err(); err != nil {
-		b.Fatal(err)
-	}
-	m.start()
-	for b.Loop() {
-		n++
-		if err := script.EvalSha(context.Background(), m.rdb, keys, fmt.Sprintf("%026d", n), body, 1e13).Err(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	m.report(n)
-}
-
 // BenchmarkSendBatch sends 100 messages at a time.
 func BenchmarkSendBatch(b *testing.B) {
 	q, m := benchQueue(b)

@@ -1,7 +1,7 @@
 package batch
 
-// Waiting returns how many tickets the line holds.
-func (l *Line[T, R]) Waiting() int {
+// Held returns how many tickets the line holds.
+func (l *Line[T, R]) Held() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.waiting)

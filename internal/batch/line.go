@@ -8,10 +8,13 @@ import (
 )
 
 // Line joins the calls of many goroutines to one place. One call is under way at a
-// time; what comes meanwhile waits, and goes together as soon as that call is back.
-// There is no timer: nothing ever waits for company. Whoever finds the line idle makes
-// the call in its own goroutine, so a single caller pays nothing for the line; while
-// there is a crowd, one goroutine serves it.
+// time, or as many as AtOnce says; what comes meanwhile waits, and goes together as soon
+// as one of them is back. There is no timer: nothing ever waits for company. Whoever
+// finds fewer calls under way makes its own in its own goroutine, so a single caller
+// pays nothing for the line; while there is a crowd, a goroutine for each call that may
+// be under way serves it.
+//
+// Items go in the order they came. With AtOnce above 1 they need not arrive in it.
 //
 // The line holds no more than its callers do: [Line.Do] blocks, and whoever uses
 // [Line.Start] bounds what it starts.
@@ -25,20 +28,20 @@ type Line[T, R any] struct {
 	// may be larger.
 	MaxItems, MaxBytes int
 	Size               func(item *T) int
+	AtOnce             int // how many calls may be under way; 0: 1
 	// Root returns the context of a call for several callers, made from that of the
 	// first: it must not end when that one does.
 	Root func(first context.Context) context.Context
-	// Told is called with the result of an item of Start, from the goroutine that serves
+	// Told is called with the result of an item of Start, from a goroutine that serves
 	// the line, and must not block.
 	Told func(item T, result R)
-	// Go runs the goroutine that serves a crowd; nil: a go statement.
+	// Go runs a goroutine that serves a crowd; nil: a go statement.
 	Go func(func())
 
 	mu      sync.Mutex
-	busy    bool // a call is under way, or about to be
+	busy    int // calls that are under way, or about to be
 	waiting []*ticket[T, R]
-	gone    int // how many of those waiting have left
-	flight  flight
+	gone    int       // how many of those waiting have left
 	spare   sync.Pool // of tickets
 }
 
@@ -57,7 +60,8 @@ type ticket[T, R any] struct {
 	item   T
 	ctx    context.Context // of its caller; nil: it is not waited for
 	place  place
-	answer chan R // to the caller
+	flight *flight // once it is under way
+	answer chan R  // to the caller
 }
 
 // place is where a ticket is.
@@ -69,7 +73,7 @@ const (
 	left
 )
 
-// flight is the call for several callers that is under way.
+// flight is a call for several callers that is under way.
 type flight struct {
 	awaiting int // callers that are still there
 	cancel   context.CancelFunc
@@ -79,8 +83,7 @@ type flight struct {
 // leaves in time is in no call. A call is cancelled when all its callers have left.
 func (l *Line[T, R]) Do(ctx context.Context, item T) (R, Fate) {
 	l.mu.Lock()
-	if !l.busy {
-		l.busy = true
+	if l.enter() {
 		l.mu.Unlock()
 		defer l.next()
 		return l.Call(ctx, []T{item})[0], Answered
@@ -105,10 +108,25 @@ func (l *Line[T, R]) Start(item T) {
 	t := l.ticket()
 	t.item, t.place = item, queued
 	l.waiting = append(l.waiting, t)
-	if !l.busy {
-		l.busy = true
+	if l.enter() {
 		l.serveAside()
 	}
+}
+
+// enter tells whether one more call may be under way, and counts it.
+func (l *Line[T, R]) enter() bool {
+	if l.busy >= max(l.AtOnce, 1) {
+		return false
+	}
+	l.busy++
+	return true
+}
+
+// Waiting returns how many items wait to be in a call.
+func (l *Line[T, R]) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.waiting) - l.gone
 }
 
 // leave is for a caller whose ctx has ended.
@@ -127,9 +145,9 @@ func (l *Line[T, R]) leave(t *ticket[T, R]) (R, Fate) {
 	case len(t.answer) > 0:
 		return <-t.answer, Answered
 	}
-	l.flight.awaiting--
-	if l.flight.awaiting == 0 {
-		l.flight.cancel()
+	t.flight.awaiting--
+	if t.flight.awaiting == 0 {
+		t.flight.cancel()
 	}
 	return none, Left
 }
@@ -143,12 +161,12 @@ func (l *Line[T, R]) sweep() {
 	l.gone = 0
 }
 
-// next makes the line idle after a call, or has somebody serve those who came meanwhile.
+// next ends a call, or has somebody serve those who came meanwhile.
 func (l *Line[T, R]) next() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.waiting) == 0 {
-		l.busy = false
+		l.busy--
 		return
 	}
 	l.serveAside()

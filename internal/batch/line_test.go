@@ -276,7 +276,7 @@ func TestThoseWhoComeAndGoCostNoMemory(t *testing.T) {
 				t.Fatalf("%+v", a)
 			}
 		}
-		if n := p.line.Waiting(); n > 1 {
+		if n := p.line.Held(); n > 1 {
 			t.Errorf("%d wait, though all have left", n)
 		}
 		close(p.hold)
@@ -317,6 +317,107 @@ func TestACrowdGetsItsOwnResults(t *testing.T) {
 		}
 	}
 	if p.peak != 1 {
+		t.Errorf("%d calls at a time", p.peak)
+	}
+}
+
+func TestSeveralCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace()
+		p.line.AtOnce = 3
+		p.hold = make(chan struct{})
+		var answers []<-chan answer
+		for item := 1; item <= 9; item++ {
+			answers = append(answers, p.do(t.Context(), item))
+		}
+		if n := p.line.Waiting(); n != 6 {
+			t.Errorf("%d wait, want all but 3", n)
+		}
+		p.want(t, []int{1}, []int{2}, []int{3})
+		p.hold <- struct{}{}
+		synctest.Wait()
+		p.want(t, []int{1}, []int{2}, []int{3}, []int{4, 5, 6, 7, 8})
+		p.hold <- struct{}{}
+		synctest.Wait()
+		p.want(t, []int{1}, []int{2}, []int{3}, []int{4, 5, 6, 7, 8}, []int{9})
+		close(p.hold)
+		for i, a := range answers {
+			if a := <-a; a.result != 2*(i+1) {
+				t.Errorf("%d: %+v", i+1, a)
+			}
+		}
+		if p.peak != 3 {
+			t.Errorf("%d calls at a time, want 3", p.peak)
+		}
+	})
+}
+
+// Those who leave one of several calls end only that one.
+func TestSeveralCallsEndEachByItself(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlace()
+		p.line.AtOnce, p.line.MaxItems = 2, 2
+		p.hold = make(chan struct{})
+		ctx, cancel := context.WithCancel(t.Context())
+		first, second := p.do(t.Context(), 1), p.do(t.Context(), 2)
+		a, b := p.do(ctx, 3), p.do(ctx, 4)
+		c, d := p.do(ctx, 5), p.do(t.Context(), 6)
+		p.hold <- struct{}{}
+		p.hold <- struct{}{}
+		<-first
+		<-second
+		synctest.Wait()
+		cancel()
+		for _, leaver := range []<-chan answer{a, b, c} {
+			if a := <-leaver; a.fate != batch.Left {
+				t.Errorf("%+v, want to have left", a)
+			}
+		}
+		synctest.Wait()
+		if len(p.ends) != 3 || !errors.Is(p.ends[2], context.Canceled) {
+			t.Errorf("the calls ended with %v, want the third one cancelled", p.ends)
+		}
+		p.hold <- struct{}{}
+		if a := <-d; a.fate != batch.Answered || a.result != 12 {
+			t.Errorf("%+v, want a result", a)
+		}
+	})
+}
+
+func TestACrowdWithSeveralCallsAtOnce(t *testing.T) {
+	t.Parallel()
+	p := newPlace()
+	p.line.AtOnce = 3
+	var crowd sync.WaitGroup
+	for g := range 50 {
+		crowd.Go(func() {
+			for i := range 200 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if i%10 == 0 {
+					go cancel()
+				}
+				item := g*1000 + i
+				result, fate := p.line.Do(ctx, item)
+				if fate == batch.Answered && result != 2*item || fate != batch.Answered && ctx.Err() == nil {
+					t.Errorf("%d: got %d, fate %d", item, result, fate)
+				}
+				cancel()
+			}
+		})
+	}
+	crowd.Wait()
+	seen := map[int]bool{}
+	for _, items := range p.calls {
+		for _, item := range items {
+			if seen[item] {
+				t.Fatalf("%d twice", item)
+			}
+			seen[item] = true
+		}
+	}
+	if p.peak > 3 {
 		t.Errorf("%d calls at a time", p.peak)
 	}
 }

@@ -10,21 +10,23 @@ import (
 // serve makes calls until nobody waits.
 func (l *Line[T, R]) serve() {
 	var aboard []*ticket[T, R]
+	var f flight
 	for {
-		ctx, items := l.board(&aboard)
+		ctx, items := l.board(&f, &aboard)
 		if len(items) == 0 {
 			return
 		}
 		results := l.Call(ctx, items)
 		l.land(aboard, results)
+		f.cancel()
 		// Let those who have their results hand over what they have next, so that it goes
 		// together.
 		runtime.Gosched()
 	}
 }
 
-// board takes those whose turn it is, or makes the line idle.
-func (l *Line[T, R]) board(aboard *[]*ticket[T, R]) (context.Context, []T) {
+// board takes those whose turn it is, or counts this call as over when nobody waits.
+func (l *Line[T, R]) board(f *flight, aboard *[]*ticket[T, R]) (context.Context, []T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	*aboard = (*aboard)[:0]
@@ -46,34 +48,34 @@ func (l *Line[T, R]) board(aboard *[]*ticket[T, R]) (context.Context, []T) {
 		}
 		bytes += size
 		n++
-		t.place = flying
+		t.place, t.flight = flying, f
 		*aboard = append(*aboard, t)
 	}
 	l.waiting = slices.Delete(l.waiting, 0, n)
 	if len(*aboard) == 0 {
-		l.busy = false
+		l.busy--
 		return nil, nil
 	}
 	items := make([]T, len(*aboard))
 	for i, t := range *aboard {
 		items[i] = t.item
 	}
-	return l.depart(*aboard), items
+	return l.depart(f, *aboard), items
 }
 
 // depart returns the context of a call: it ends when all callers have left, and when
 // none of them would wait any longer.
-func (l *Line[T, R]) depart(aboard []*ticket[T, R]) context.Context {
+func (l *Line[T, R]) depart(f *flight, aboard []*ticket[T, R]) context.Context {
 	first := context.Background()
 	if aboard[0].ctx != nil {
 		first = aboard[0].ctx
 	}
 	var ctx context.Context
-	l.flight.awaiting = len(aboard)
+	f.awaiting = len(aboard)
 	if end, ok := latest(aboard); ok {
-		ctx, l.flight.cancel = context.WithDeadline(l.Root(first), end)
+		ctx, f.cancel = context.WithDeadline(l.Root(first), end)
 	} else {
-		ctx, l.flight.cancel = context.WithCancel(l.Root(first))
+		ctx, f.cancel = context.WithCancel(l.Root(first))
 	}
 	return ctx
 }
@@ -107,7 +109,6 @@ func (l *Line[T, R]) land(aboard []*ticket[T, R], results []R) {
 		l.discard(t)
 		l.Told(item, results[i])
 	}
-	l.flight.cancel()
 }
 
 // ticket returns a blank one.
@@ -121,6 +122,6 @@ func (l *Line[T, R]) ticket() *ticket[T, R] {
 // discard takes back a ticket that nobody else knows any more.
 func (l *Line[T, R]) discard(t *ticket[T, R]) {
 	var none T
-	t.item, t.ctx = none, nil
+	t.item, t.ctx, t.flight = none, nil, nil
 	l.spare.Put(t)
 }

@@ -33,6 +33,7 @@ type call struct {
 	keys   []string
 	args   []any
 	flat   bool // the reply is a list of texts and numbers, wanted as []string
+	joint  bool // may share a pipeline with calls to other partitions
 }
 
 // start refuses what needs no call to the server, and inspects the server at first use.
@@ -70,6 +71,9 @@ func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt i
 		case err == nil:
 			return reply, nil
 		case ctx.Err() != nil:
+			if cause != nil && errors.Is(err, ctx.Err()) {
+				err = cause // it waited for its turn, which tells less
+			}
 			return nil, fail(op, queue, s.gaveUp(ctx, err))
 		case errors.Is(err, store.ErrNotReplicated):
 			return nil, fail(op, queue, err)
@@ -121,7 +125,12 @@ func (s *Store) wait(ctx context.Context, attempt int) error {
 // try runs a script once: by its hash, or with its source where the server lacks it.
 func (s *Store) try(ctx context.Context, c call) (any, error) {
 	cmd := c.command(ctx, "evalsha", c.script.sha)
-	err := s.rdb.Process(ctx, cmd)
+	var err error
+	if c.joint {
+		err = s.pipelines.do(ctx, c.script.name, c.keys[0], cmd)
+	} else {
+		err = s.rdb.Process(ctx, cmd)
+	}
 	if redis.HasErrorPrefix(err, "NOSCRIPT") {
 		cmd = c.command(ctx, "eval", c.script.source)
 		err = s.rdb.Process(ctx, cmd)

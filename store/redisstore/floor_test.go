@@ -98,20 +98,3 @@ return redis.call('ZREM', KEYS[3], unpack(ARGV))`)
 			run(ack, run(claim, 100, 30_000)[0].([]any)...)
 		}
 }
-
-// BenchmarkBarePush calls the push script for one message after the other with go-redis
-// and nothing else: what BenchmarkSend of one goroutine is measured against.
-func BenchmarkBarePush(b *testing.B) {
-	r := newRig(b, redistest.Start(b).Client(b))
-	r.push(r.messages(1, 100)...) // loads the script
-	request := r.request(r.messages(1, 100))
-	request.Messages[0].Delay = 3_600_000
-	keys, args := r.partitionKeys(r.p, 6), r.pushArgs(r.p, request)
-	record := string(encodeRecord(&request.Messages[0]))
-	for b.Loop() {
-		request.Number++
-		args[3], args[7], args[8] = sequence(request.Number), route.NewID(0).String(), record
-		r.must(r.rdb.EvalSha(r.ctx(), r.scripts["push"].sha, keys, args...).Err())
-	}
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "msg/s")
-}

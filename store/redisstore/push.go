@@ -20,7 +20,7 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	if err := s.start(ctx, "push", p.Queue); err != nil {
 		return nil, err
 	}
-	c := call{op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6), args: s.pushArgs(p, r)}
+	c := call{op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6), args: s.pushArgs(p, r), joint: true}
 	got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
 		if attempt > 0 {
 			c.args[pushNew] = bit(false) // the try before may have stored them

@@ -12,7 +12,7 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts[string(r.Verdict)]}
+	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts[string(r.Verdict)], joint: true}
 	args := func(from int) []any { return s.settleArgs(p, r.Verdict, r.Items[from:]) }
 	switch r.Verdict {
 	case store.Release:

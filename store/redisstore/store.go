@@ -34,6 +34,8 @@ type Store struct {
 	invalid error // what is wrong with the config
 	scripts map[string]*script
 
+	pipelines *pipelines
+
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
 	close   sync.Once
@@ -63,7 +65,7 @@ func New(rdb redis.UniversalClient, c Config) *Store {
 		c.Logger = slog.Default()
 	}
 	s := &Store{
-		rdb: rdb, config: c, invalid: c.validate(), scripts: library(),
+		rdb: rdb, config: c, invalid: c.validate(), scripts: library(), pipelines: newPipelines(rdb),
 		closing: make(chan struct{}), inspecting: make(chan struct{}, 1),
 	}
 	s.inspecting <- struct{}{}

@@ -1,0 +1,494 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/redistest"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// gate is a hook of a client that sees what goes to the server, and can hold it back.
+type gate struct {
+	mu        sync.Mutex
+	direct    []redis.Cmder // single scripts
+	pipelines [][]redis.Cmder
+	contexts  []context.Context // of the pipelines
+	hold      chan struct{}     // nil: nothing is held
+	answer    func(cmds []redis.Cmder) error
+}
+
+// holdBack holds every call from now on until open is closed.
+func (g *gate) holdBack() (open chan struct{}) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hold = make(chan struct{})
+	return g.hold
+}
+
+func (g *gate) wait() {
+	g.mu.Lock()
+	hold := g.hold
+	g.mu.Unlock()
+	if hold != nil {
+		<-hold
+	}
+}
+
+func (g *gate) sizes() []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var sizes []int
+	for _, cmds := range g.pipelines {
+		sizes = append(sizes, len(cmds))
+	}
+	return sizes
+}
+
+func (g *gate) singles() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return len(g.direct)
+}
+
+// seen returns how many scripts have come by.
+func (g *gate) seen() int {
+	n := g.singles()
+	for _, size := range g.sizes() {
+		n += size
+	}
+	return n
+}
+
+func (g *gate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (g *gate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if _, ok := cmd.(onceCmd); !ok {
+			return next(ctx, cmd)
+		}
+		g.mu.Lock()
+		g.direct = append(g.direct, cmd)
+		g.mu.Unlock()
+		g.wait()
+		if g.answer != nil {
+			return g.answer([]redis.Cmder{cmd})
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if _, ok := cmds[0].(onceCmd); !ok { // of a connection's set-up
+			return next(ctx, cmds)
+		}
+		g.mu.Lock()
+		g.pipelines = append(g.pipelines, cmds)
+		g.contexts = append(g.contexts, ctx)
+		g.mu.Unlock()
+		g.wait()
+		if g.answer != nil {
+			return g.answer(cmds)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// gated is a gate before a server that does not exist: answer speaks for it.
+func gated(t *testing.T, answer func(cmds []redis.Cmder) error) (*gate, *pipelines) {
+	t.Helper()
+	g := &gate{answer: answer}
+	rdb := redis.NewClient(&redis.Options{Addr: "192.0.2.1:1"})
+	t.Cleanup(func() { _ = rdb.Close() })
+	rdb.AddHook(g)
+	return g, newPipelines(rdb)
+}
+
+func script1(ctx context.Context, arg any) onceCmd {
+	return onceCmd{redis.NewCmd(ctx, "evalsha", "sha", 1, "key", arg)}
+}
+
+// crowd calls do for args, the first ones of which find nothing under way, and returns
+// when all wait for the gate.
+func crowd(ctx context.Context, p *pipelines, args ...any) []<-chan error {
+	var answers []<-chan error
+	for _, arg := range args {
+		answer := make(chan error, 1)
+		go func() { answer <- p.do(ctx, "sha", "key", script1(ctx, arg)) }()
+		synctest.Wait()
+		answers = append(answers, answer)
+	}
+	return answers
+}
+
+func numbersTo(n int) []any {
+	args := make([]any, n)
+	for i := range args {
+		args[i] = i
+	}
+	return args
+}
+
+func TestCallsOfACrowdSharePipelines(t *testing.T) {
+	t.Parallel()
+	large := make([]byte, pipelineBytes)
+	half := string(large[:pipelineBytes/2])
+	tests := []struct {
+		name  string
+		args  []any // beside those that go directly
+		sizes []int
+	}{
+		{"few go directly", nil, nil},
+		{"one that waited", numbersTo(1), nil},
+		{"the rest goes together", numbersTo(5), []int{5}},
+		{"limit of calls", numbersTo(pipelineCalls + 2), []int{pipelineCalls, 2}},
+		{"limit of bytes", []any{half, half, half, 1}, []int{2}},
+		{"a larger one goes alone", []any{1, 2, string(large), 3, 4}, []int{2, 2}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				g, p := gated(t, func([]redis.Cmder) error { return nil })
+				open := g.holdBack()
+				answers := crowd(t.Context(), p, append(numbersTo(directCalls), test.args...)...)
+				if g.singles() != directCalls || len(g.pipelines) > 0 {
+					t.Errorf("%d direct calls and %d pipelines are under way", g.singles(), len(g.pipelines))
+				}
+				close(open)
+				for _, answer := range answers {
+					if err := <-answer; err != nil {
+						t.Error(err)
+					}
+				}
+				sizes := g.sizes()
+				slices.Sort(sizes)
+				slices.Sort(test.sizes)
+				if !slices.Equal(sizes, test.sizes) {
+					t.Errorf("pipelines of %v, want %v", sizes, test.sizes)
+				}
+			})
+		})
+	}
+}
+
+func TestEachCallOfAPipelineHasItsOwnError(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		answer := func(cmds []redis.Cmder) error {
+			for _, cmd := range cmds {
+				if arg := cmd.Args()[4]; arg == 3 {
+					cmd.SetErr(errors.New("WRONGTYPE"))
+				} else if arg == 4 {
+					cmd.SetErr(redis.Nil)
+				}
+			}
+			return cmds[0].Err()
+		}
+		g, p := gated(t, answer)
+		open := g.holdBack()
+		answers := crowd(t.Context(), p, numbersTo(directCalls+5)...)
+		close(open)
+		for i, answer := range answers {
+			err := <-answer
+			if got, want := fmt.Sprint(err), map[int]string{3: "WRONGTYPE", 4: redis.Nil.Error()}[i]; err != nil && got != want || err == nil && want != "" {
+				t.Errorf("call %d: %v, want %q", i, err, want)
+			}
+		}
+	})
+}
+
+// A hook may refuse a pipeline without telling the commands.
+func TestARefusedPipelineFailsAllItsCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := errors.New("refused")
+		g, p := gated(t, func(cmds []redis.Cmder) error {
+			if len(cmds) > 1 {
+				return refused
+			}
+			return nil
+		})
+		open := g.holdBack()
+		answers := crowd(t.Context(), p, numbersTo(directCalls+3)...)
+		close(open)
+		for i, answer := range answers {
+			if err := <-answer; (i >= directCalls) != errors.Is(err, refused) {
+				t.Errorf("call %d: %v", i, err)
+			}
+		}
+	})
+}
+
+func TestWhoLeavesAPipelineDoesNotEndItForOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, p := gated(t, func([]redis.Cmder) error { return nil })
+		first := g.holdBack()
+		direct := crowd(t.Context(), p, numbersTo(directCalls)...)
+		early, cancelEarly := context.WithCancel(t.Context())
+		late, cancelLate := context.WithCancel(t.Context())
+		defer cancelLate()
+		withdrawn := crowd(early, p, "a", "b")
+		leaver := crowd(late, p, "c")
+		stayer := crowd(t.Context(), p, "d")
+		cancelEarly()
+		for _, answer := range withdrawn {
+			if err := <-answer; !errors.Is(err, context.Canceled) {
+				t.Errorf("who left in time: %v", err)
+			}
+		}
+		second := g.holdBack()
+		close(first)
+		for _, answer := range direct {
+			<-answer
+		}
+		synctest.Wait()
+		cancelLate()
+		if err := <-leaver[0]; !errors.Is(err, context.Canceled) {
+			t.Errorf("who left under way: %v", err)
+		}
+		if err := g.contexts[0].Err(); err != nil {
+			t.Errorf("the pipeline ended with one of its callers: %v", err)
+		}
+		close(second)
+		if err := <-stayer[0]; err != nil {
+			t.Errorf("who stayed: %v", err)
+		}
+		if sizes := g.sizes(); !slices.Equal(sizes, []int{2}) {
+			t.Errorf("pipelines of %v, want c and d", sizes)
+		}
+	})
+}
+
+func TestAPipelineIsCancelledWhenAllHaveLeft(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g, p := gated(t, func([]redis.Cmder) error { return nil })
+		first := g.holdBack()
+		direct := crowd(t.Context(), p, numbersTo(directCalls)...)
+		ctx, cancel := context.WithCancel(t.Context())
+		crowd(ctx, p, "a", "b")
+		second := g.holdBack()
+		close(first)
+		for _, answer := range direct {
+			<-answer
+		}
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if err := g.contexts[0].Err(); !errors.Is(err, context.Canceled) {
+			t.Errorf("the pipeline's context: %v", err)
+		}
+		close(second)
+	})
+}
+
+// waiting returns how many calls wait for others to come back.
+func (p *pipelines) waiting() int {
+	n := 0
+	p.lines.Range(func(_, l any) bool {
+		n += l.(*line).Waiting()
+		return true
+	})
+	return n
+}
+
+// pushAll makes a push of one message to each of n partitions while the server is held
+// back, then lets them go, and returns what is wrong with each.
+func pushAll(r *rig, g *gate, n int) []error {
+	r.t.Helper()
+	open := g.holdBack()
+	errs := make([]error, n)
+	var running sync.WaitGroup
+	before := g.seen()
+	for i := range n {
+		request := r.request(r.messages(1, 10))
+		running.Go(func() { _, errs[i] = r.Push(r.ctx(), store.Partition{Queue: "q", Index: i}, request) })
+	}
+	// What serves the line may still be there from the last crowd, and take the first calls.
+	for g.seen()-before+r.pipelines.waiting() < n {
+		runtime.Gosched()
+	}
+	g.mu.Lock()
+	g.hold = nil
+	g.mu.Unlock()
+	close(open)
+	running.Wait()
+	return errs
+}
+
+func (r *rig) wantSent(n int) {
+	r.t.Helper()
+	all, err := r.Stats(r.ctx(), "q")
+	r.must(err)
+	sent := int64(0)
+	for i := range all {
+		sent += all[i].Counters.Sent
+	}
+	r.want("sent", sent, n)
+}
+
+// withPartitions is a rig whose queue has n partitions, and a gate before its server.
+func withPartitions(r *rig, n int) *gate {
+	r.t.Helper()
+	_, err := r.Configure(r.ctx(), "q", store.Change{Create: true, Partitions: &n})
+	r.must(err)
+	g := &gate{}
+	r.rdb.AddHook(g)
+	return g
+}
+
+const someCalls = directCalls + 8
+
+func TestPushesToPartitionsShareAPipeline(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	g := withPartitions(r, someCalls)
+	pushAll(r, g, someCalls) // loads the script where it is not
+	g.pipelines = nil
+	r.must(errors.Join(pushAll(r, g, someCalls)...))
+	r.want("grouped", len(g.pipelines) > 0 && len(g.pipelines) <= directCalls+1, true)
+	r.wantSent(2 * someCalls)
+}
+
+// TestPromise4LostReplyOfAPipeline loses the replies of the direct calls and those of the
+// pipeline: each push is executed, and repeated, by its own number.
+func TestPromise4LostReplyOfAPipeline(t *testing.T) {
+	t.Parallel()
+	r, p := proxied(t)
+	g := withPartitions(r, someCalls)
+	p.armed.Store(directCalls + 1)
+	r.must(errors.Join(pushAll(r, g, someCalls)...))
+	r.want("lost", p.lost.Load(), directCalls+1)
+	r.want("the first pipeline", g.sizes()[0], someCalls-directCalls)
+	tries := 0
+	for _, cmd := range slices.Concat(append(g.pipelines, g.direct)...) {
+		if cmd.Args()[1] == r.scripts["push"].sha {
+			tries++
+		}
+	}
+	r.want("tries", tries, 2*someCalls)
+	r.wantSent(someCalls)
+}
+
+func TestOneCallsErrorIsNotItsNeighbours(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	g := withPartitions(r, someCalls)
+	broken := someCalls / 2
+	r.must(r.rdb.Set(r.ctx(), r.partitionKeys(store.Partition{Queue: "q", Index: broken}, 6)[3], "x", 0).Err())
+	for i, err := range pushAll(r, g, someCalls) {
+		if (i == broken) != errors.Is(err, store.ErrCorrupt) || i != broken && err != nil {
+			t.Errorf("push %d: %v", i, err)
+		}
+	}
+	r.want("grouped", g.sizes()[0], someCalls-directCalls)
+}
+
+func TestEachCallOfAPipelineSendsItsScriptAfterAFlush(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, redistest.Start(t).Client(t))
+	g := withPartitions(r, someCalls)
+	for range 5 {
+		r.must(r.rdb.ScriptFlush(r.ctx()).Err())
+		r.must(errors.Join(pushAll(r, g, someCalls)...))
+	}
+	r.want("grouped", g.sizes()[0], someCalls-directCalls)
+	r.wantSent(5 * someCalls)
+}
+
+// TestScriptsAreFlushedUnderLoad has many callers, some of which leave early, while the
+// server forgets its scripts again and again.
+func TestScriptsAreFlushedUnderLoad(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, redistest.Start(t).Client(t))
+	withPartitions(r, 8)
+	var load sync.WaitGroup
+	for c := range 32 {
+		load.Go(func() {
+			p := store.Partition{Queue: "q", Index: c % 8}
+			for i := range 50 {
+				request := store.PushRequest{Producer: fmt.Sprint("p", c), Number: uint64(i) + 1, Messages: r.messages(1, 10)}
+				ctx, cancel := context.WithCancel(r.ctx())
+				if i%7 == 3 {
+					go cancel()
+				}
+				_, err := r.Push(ctx, p, request)
+				if err != nil && ctx.Err() != nil {
+					_, err = r.Push(r.ctx(), p, request) // the same again
+				}
+				cancel()
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 20 {
+		r.must(r.rdb.ScriptFlush(r.ctx()).Err())
+	}
+	load.Wait()
+	r.wantSent(32 * 50)
+}
+
+// TestClusterPipelinesGoToOneMasterEach also moves a slot: the pipeline follows it.
+func TestClusterPipelinesGoToOneMasterEach(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.StartCluster(t, 2)
+	rdb := redistest.ClusterClient(t, nodes)
+	r := newRig(t, rdb)
+	const partitions = 32
+	g := withPartitions(r, partitions)
+	send := func() {
+		t.Helper()
+		var running sync.WaitGroup
+		for i := range partitions {
+			request := r.request(r.messages(1, 10))
+			running.Go(func() {
+				if _, err := r.Push(r.ctx(), store.Partition{Queue: "q", Index: i}, request); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+	}
+	for range 10 {
+		open := g.holdBack()
+		before := g.seen()
+		go func() {
+			for g.seen()-before+r.pipelines.waiting() < partitions {
+				runtime.Gosched()
+			}
+			g.mu.Lock()
+			g.hold = nil
+			g.mu.Unlock()
+			close(open)
+		}()
+		send()
+	}
+	if len(g.pipelines) == 0 {
+		t.Error("nothing was grouped")
+	}
+	for _, cmds := range g.pipelines {
+		masters := map[string]bool{}
+		for _, cmd := range cmds {
+			master, err := rdb.MasterForKey(t.Context(), cmd.Args()[3].(string))
+			r.must(err)
+			masters[master.Options().Addr] = true
+		}
+		r.want("masters of a pipeline", len(masters), 1)
+	}
+	redistest.MoveSlot(t, nodes, r.key("msg"))
+	send()
+	r.wantSent(11 * partitions)
+}
