@@ -232,8 +232,10 @@ func TestEveryFragmentIsUsed(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
 	for name := range library() {
-		for _, fragment := range fragmentsOf(readScript(name + ".lua")) {
-			used[fragment+".lua"] = true
+		for line := range strings.Lines(readScript(name + ".lua")) {
+			for _, fragment := range usedIn(line) {
+				used[fragment+".lua"] = true
+			}
 		}
 	}
 	entries, err := scriptFiles.ReadDir("scripts/lib")

@@ -250,7 +250,9 @@ func TestWhoLeavesAPipelineDoesNotEndItForOthers(t *testing.T) {
 		second := g.holdBack()
 		close(first)
 		for _, answer := range direct {
-			<-answer
+			if err := <-answer; err != nil {
+				t.Error(err)
+			}
 		}
 		synctest.Wait()
 		cancelLate()
@@ -281,7 +283,9 @@ func TestAPipelineIsCancelledWhenAllHaveLeft(t *testing.T) {
 		second := g.holdBack()
 		close(first)
 		for _, answer := range direct {
-			<-answer
+			if err := <-answer; err != nil {
+				t.Error(err)
+			}
 		}
 		synctest.Wait()
 		cancel()

@@ -36,14 +36,17 @@ var library = sync.OnceValue(func() map[string]*script {
 	return scripts
 })
 
-// newScript puts the fragments that a script USES before its body.
+// newScript puts the fragments that a script USES in place of the lines that say so: at
+// its top, and where only the rest needs them, so that a call that ends before does not
+// pay for making their functions.
 func newScript(name string) *script {
-	text := readScript(name + ".lua")
 	var source strings.Builder
-	for _, fragment := range fragmentsOf(text) {
-		source.WriteString(withoutComments(readScript("lib/" + fragment + ".lua")))
+	for line := range strings.Lines(readScript(name + ".lua")) {
+		for _, fragment := range usedIn(line) {
+			source.WriteString(withoutComments(readScript("lib/" + fragment + ".lua")))
+		}
+		source.WriteString(withoutComments(line))
 	}
-	source.WriteString(withoutComments(text))
 	sum := sha1.Sum([]byte(source.String())) //nolint:gosec // not for security
 	return &script{name: name, sha: hex.EncodeToString(sum[:]), source: source.String()}
 }
@@ -56,14 +59,13 @@ func readScript(name string) string {
 	return string(text)
 }
 
-// fragmentsOf returns what the header line "-- USES a b" names.
-func fragmentsOf(text string) []string {
-	for line := range strings.Lines(text) {
-		if names, ok := strings.CutPrefix(line, "-- USES "); ok {
-			return strings.Fields(names)
-		}
+// usedIn returns what a line "-- USES a b" names.
+func usedIn(line string) []string {
+	names, ok := strings.CutPrefix(line, "-- USES ")
+	if !ok {
+		return nil
 	}
-	return nil
+	return strings.Fields(names)
 }
 
 // withoutComments drops whole-line comments: they would only make EVAL longer.

@@ -19,7 +19,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key
 -- RETRY safe: the producer's last number is kept with its answer, and ids that are live are not stored again
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time receipt history calls forget create count wake place seize batch
+-- USES open codes time calls create count wake batch
 local before = math.huge
 local answer, stale = recall('p:' .. ARGV[3], ARGV[4])
 if answer then return {n, answer, 0} end
@@ -27,6 +27,21 @@ if stale then return {-2, '', 0} end
 if s[1] then before = first() end
 local most, live = tonumber(s[5]) or math.huge, 0
 if s[5] then live = redis.call('HLEN', KEYS[2]) - 1 end
+local function finish(sent, duplicates, answer)
+  count('sent', sent)
+  count('duplicates', duplicates)
+  remember('p:' .. ARGV[3], ARGV[4], answer)
+  wake(before, earliest)
+  return {n, answer, s[1] and 0 or 1}
+end
+local plan = ARGV[7] == '1' and not more and live + n <= most and together()
+if plan then
+  if not s[1] then create() end
+  redis.call('HSET', KEYS[2], unpack(ARGV, 8, 7 + 2 * n))
+  redis.call('ZADD', KEYS[4], unpack(plan))
+  return finish(n, 0, '')
+end
+-- USES receipt history forget place seize
 local scores, odd, sent, duplicates = {}, {}, 0, 0
 local function store(i, id, record)
   if due_of(i) > farthest then return TOO_FAR end
@@ -72,20 +87,9 @@ local function singly()
   end
   return records
 end
-local plan = ARGV[7] == '1' and not more and live + n <= most and together()
-local records = not plan and singly()
-answer = table.concat(odd, ' ')
+local records = singly()
 if not s[1] then create() end
-if plan then
-  scores, sent = plan, n
-  redis.call('HSET', KEYS[2], unpack(ARGV, 8, 7 + 2 * n))
-else
-  if #records > 0 then redis.call('HSET', KEYS[2], unpack(records)) end
-  evict(records)
-end
+if #records > 0 then redis.call('HSET', KEYS[2], unpack(records)) end
+evict(records)
 if #scores > 0 then redis.call('ZADD', KEYS[4], unpack(scores)) end
-count('sent', sent)
-count('duplicates', duplicates)
-remember('p:' .. ARGV[3], ARGV[4], answer)
-wake(before, earliest)
-return {n, answer, s[1] and 0 or 1}
+return finish(sent, duplicates, table.concat(odd, ' '))
