@@ -45,8 +45,8 @@ func (h *Held) Settle(ctx context.Context, v store.Verdict, delay int64, failure
 	return h.settler.settle(ctx, h, v, delay, failure)
 }
 
-// begin makes the context of the handler, unless there is a reason not to start it. It
-// does not end with its parent: [Held.stop] ends each, and tells why.
+// begin makes the context of the handler, unless there is a reason not to start it. Its
+// parent never ends: [Held.stop] ends each, and tells why.
 func (h *Held) begin(parent context.Context, timeout time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,7 +58,7 @@ func (h *Held) begin(parent context.Context, timeout time.Duration) (context.Con
 			h.until = until
 		}
 	}
-	ctx, end := context.WithCancelCause(context.WithoutCancel(parent))
+	ctx, end := context.WithCancelCause(parent)
 	h.end = end
 	return ctx, nil
 }

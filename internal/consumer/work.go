@@ -92,14 +92,16 @@ func (w *work) worker(life context.Context) {
 		}
 		w.workers.Done()
 	}()
+	lasting := context.WithoutCancel(life)
 	for h := range w.ready {
-		w.handle(life, h)
+		w.handle(life, lasting, h)
 	}
 	returned = true
 }
 
-// handle runs the handler on one delivery and has it settled.
-func (w *work) handle(life context.Context, h *Held) {
+// handle runs the handler on one delivery and has it settled. The handler's context is a
+// child of lasting.
+func (w *work) handle(life, lasting context.Context, h *Held) {
 	began := time.Now()
 	defer func() { w.capacity.worked(time.Since(began)) }()
 	if w.isStopping() && !w.config.AtMostOnce {
@@ -107,7 +109,7 @@ func (w *work) handle(life context.Context, h *Held) {
 		w.over(h)
 		return
 	}
-	ctx, err := h.begin(life, w.config.Timeout)
+	ctx, err := h.begin(lasting, w.config.Timeout)
 	if err != nil {
 		w.dropUnstarted(h, err)
 		return
