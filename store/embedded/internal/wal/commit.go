@@ -198,6 +198,8 @@ func (l *Log) syncTo(upto Position) error {
 	if err := l.write(upto); err != nil {
 		return err
 	}
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
 	l.writing.Lock()
 	s := l.current // segments before it are durable since it was begun
 	l.writing.Unlock()

@@ -56,7 +56,8 @@ type Log struct {
 	growing sync.Mutex // held while space is made: one segment, one allocation at a time
 	reserve reserve    // under growing
 
-	writing sync.Mutex // held while bytes go to files
+	syncing sync.Mutex // held while the committer syncs; before writing
+	writing sync.Mutex // held while bytes go to files; before mu
 	current *segment   // what was written to last, under writing
 
 	mu       sync.Mutex

@@ -98,6 +98,21 @@ func (l *Log) Drop() error {
 	if err != nil {
 		return l.fail(err)
 	}
+	return l.release(s)
+}
+
+// release closes the file of a dropped segment when nobody is about to sync it, to write
+// to it or to leave it for the next. It may be the one that was written to last.
+func (l *Log) release(s *segment) error {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.writing.Lock()
+	defer l.writing.Unlock()
+	if l.current == s {
+		l.mu.Lock()
+		l.current = l.segments[0]
+		l.mu.Unlock()
+	}
 	return s.file.Close()
 }
 
