@@ -2,6 +2,7 @@ package redistest
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -25,8 +26,10 @@ func StartSentinel(tb testing.TB) (sentinel, master, replica *Server) {
 		tb.Fatal(err)
 	}
 	replica = Start(tb, "--replicaof", host+" "+port)
+	awaitReplica(tb, replica)
+	// Not before: a sentinel asks a master for its replicas at once, and then every 10 s.
 	sentinel = startSentinel(tb, host, port)
-	awaitSentinel(tb, sentinel, replica)
+	awaitSentinel(tb, sentinel)
 	return sentinel, master, replica
 }
 
@@ -60,26 +63,43 @@ func startSentinel(tb testing.TB, host, port string) *Server {
 	return s
 }
 
-// awaitSentinel waits until the replica is in step and the sentinel has noticed it.
-func awaitSentinel(tb testing.TB, sentinel, replica *Server) {
+// awaitReplica waits until the replica is in step.
+func awaitReplica(tb testing.TB, replica *Server) {
+	tb.Helper()
+	follower := replica.Client(tb)
+	await(tb, "the replica's link to be up", func(ctx context.Context) (bool, string) {
+		info, err := follower.Info(ctx, "replication").Result()
+		return strings.Contains(info, "master_link_status:up"), fmt.Sprint(info, err)
+	})
+}
+
+// awaitSentinel waits until the sentinel has noticed the replica.
+func awaitSentinel(tb testing.TB, sentinel *Server) {
+	tb.Helper()
+	watcher := redis.NewSentinelClient(sentinel.Options())
+	defer func() { _ = watcher.Close() }()
+	await(tb, "the sentinel to know a replica", func(ctx context.Context) (bool, string) {
+		known, err := watcher.Replicas(ctx, MasterName).Result()
+		return len(known) == 1, fmt.Sprint(known, err)
+	})
+}
+
+// await asks until the answer is yes. If that takes too long it says what was seen last.
+func await(tb testing.TB, what string, ask func(ctx context.Context) (ok bool, seen string)) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
-	watcher := redis.NewSentinelClient(sentinel.Options())
-	defer func() { _ = watcher.Close() }()
-	follower := replica.Client(tb)
 	retry := time.NewTicker(20 * time.Millisecond)
 	defer retry.Stop()
 	for {
-		known, _ := watcher.Replicas(ctx, MasterName).Result()
-		info, _ := follower.Info(ctx, "replication").Result()
-		if len(known) == 1 && strings.Contains(info, "master_link_status:up") {
+		ok, seen := ask(tb.Context())
+		if ok {
 			return
 		}
 		select {
 		case <-retry.C:
 		case <-ctx.Done():
-			tb.Fatalf("the sentinel knows %d replicas after %s; the replica says:\n%s", len(known), startTimeout, info)
+			tb.Fatalf("waited %s for %s, last seen:\n%s", startTimeout, what, seen)
 		}
 	}
 }

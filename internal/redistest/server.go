@@ -64,11 +64,12 @@ func newServer(dir string, args ...string) (*Server, error) {
 	}, nil
 }
 
-// plain are the arguments of a server that keeps nothing on disk.
+// plain are the arguments of a server that keeps nothing on disk, and does not wait for
+// further replicas before it serves the first.
 func plain(dir string) []string {
 	return []string{
 		"--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",
-		"--daemonize", "no", "--loglevel", "warning", "--logfile", "redis.log",
+		"--daemonize", "no", "--loglevel", "warning", "--logfile", "redis.log", "--repl-diskless-sync-delay", "0",
 	}
 }
 
