@@ -4,6 +4,7 @@ GO ?= go
 FUZZTIME ?= 5s
 BENCHTIME ?= 1s
 LINT := bin/golangci-lint
+SERVED := . ./store/redisstore ./internal/killtest ./cmd/dueq/...
 
 .DEFAULT_GOAL := help
 
@@ -26,6 +27,11 @@ test: deps ## install what is missing, then run every test
 .PHONY: race
 race: deps ## run every test under the race detector
 	$(GO) test -race -timeout 15m ./...
+
+.PHONY: servers-test
+servers-test: ## run what needs a server on Redis 8.0 and Valkey 8.1, too, which .ci/servers fetches
+	@set -o pipefail; .ci/servers | while read -r name program; do echo "== $$name"; \
+	  DUEQ_REDIS_SERVER=$$program $(GO) test -timeout 10m $(SERVED) </dev/null || exit 1; done
 
 .PHONY: lint
 lint: $(LINT) ## check formatting, vet, the linters and the import directions
@@ -72,7 +78,7 @@ bench-test: deps ## vet and test the benchmark module
 	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...
 
 .PHONY: verify
-verify: lint test race fuzz bench-test ## everything that must pass before a change lands
+verify: lint test race servers-test fuzz bench-test ## everything that must pass before a change lands
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	@git diff --exit-code -- docs/REDIS.md

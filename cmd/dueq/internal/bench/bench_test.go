@@ -305,6 +305,10 @@ func TestReportForPeople(t *testing.T) {
 	t.Parallel()
 	c := onRedis(t, redistest.Shared(t), redistest.Prefix())
 	c.Messages, c.Backlog, c.Rounds = 20, 0, 1
+	server, err := c.Server.Read(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	r, err := bench.Run(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -312,7 +316,7 @@ func TestReportForPeople(t *testing.T) {
 	r.Store = "redis://\x1b[31m"
 	text := r.Text()
 	for _, want := range []string{
-		"redis://\\x1b[31m, redis ", "20 messages of 20 bytes, 2 partitions, backlog 0; median of 1 round",
+		"redis://\\x1b[31m, " + server.Version + "; ", "20 messages of 20 bytes, 2 partitions, backlog 0; median of 1 round",
 		"\nPER MESSAGE ", "\nsend, batches of 100 ", "\nsend, 1 goroutine ", "\nsend, 3 goroutines ", "\ndrain, 5 handlers ", "\n  floor ",
 		"\nstore CPU both ", "\nsend and drain  CPU us", "\nwhile draining ", "\nmemory ", "\nlateness ", "; 0 early, of 150 at 500/s", "\nidle ",
 	} {
