@@ -138,9 +138,10 @@ func (c *consuming) end() (time.Duration, error) {
 // network is a store that is reached over something that can fail.
 type network struct {
 	store.Store
-	mu    sync.Mutex
-	fault func(op string) fault
-	calls map[string]int
+	mu     sync.Mutex
+	fault  func(op string) fault
+	broken map[int]fault // what happens to calls that are about a partition
+	calls  map[string]int
 }
 
 // fault is what happens to a call.
@@ -160,28 +161,45 @@ func (n *network) set(fault func(op string) fault) {
 	n.fault = fault
 }
 
+// breakPartitions makes a fault happen to every call about one of the partitions from now
+// on, and none to the others.
+func (n *network) breakPartitions(f fault, indexes ...int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.broken = map[int]fault{}
+	for _, i := range indexes {
+		n.broken[i] = f
+	}
+}
+
 func (n *network) count(op string) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.calls[op]
 }
 
-func (n *network) decide(op string) fault {
+// everywhere is in the place of a partition for calls that are about none.
+const everywhere = -1
+
+func (n *network) decide(op string, partition int) fault {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.calls == nil {
 		n.calls = map[string]int{}
 	}
 	n.calls[op]++
+	if f, ok := n.broken[partition]; ok {
+		return f
+	}
 	if n.fault == nil {
 		return works
 	}
 	return n.fault(op)
 }
 
-func over[T any](ctx context.Context, n *network, op string, call func() (T, error)) (T, error) {
+func over[T any](ctx context.Context, n *network, op string, partition int, call func() (T, error)) (T, error) {
 	var none T
-	switch n.decide(op) {
+	switch n.decide(op, partition) {
 	case works:
 		return call()
 	case refused:
@@ -198,23 +216,23 @@ func over[T any](ctx context.Context, n *network, op string, call func() (T, err
 }
 
 func (n *network) Push(ctx context.Context, p store.Partition, r store.PushRequest) ([]store.PushResult, error) {
-	return over(ctx, n, "push", func() ([]store.PushResult, error) { return n.Store.Push(ctx, p, r) })
+	return over(ctx, n, "push", p.Index, func() ([]store.PushResult, error) { return n.Store.Push(ctx, p, r) })
 }
 
 func (n *network) Claim(ctx context.Context, p store.Partition, r store.ClaimRequest) (store.ClaimResult, error) {
-	return over(ctx, n, "claim", func() (store.ClaimResult, error) { return n.Store.Claim(ctx, p, r) })
+	return over(ctx, n, "claim", p.Index, func() (store.ClaimResult, error) { return n.Store.Claim(ctx, p, r) })
 }
 
 func (n *network) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
-	return over(ctx, n, string(r.Verdict), func() ([]store.Code, error) { return n.Store.Settle(ctx, p, r) })
+	return over(ctx, n, string(r.Verdict), p.Index, func() ([]store.Code, error) { return n.Store.Settle(ctx, p, r) })
 }
 
 func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error) {
-	return over(ctx, n, "heartbeat", func() ([]string, error) { return n.Store.Heartbeat(ctx, queue, consumer, ttl) })
+	return over(ctx, n, "heartbeat", everywhere, func() ([]string, error) { return n.Store.Heartbeat(ctx, queue, consumer, ttl) })
 }
 
 func (n *network) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {
-	return over(ctx, n, "configure", func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
+	return over(ctx, n, "configure", everywhere, func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
 }
 
 // Close leaves the store to the client that is spared.

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,67 +13,124 @@ const soon = 100 * time.Millisecond
 // capacity is how many deliveries may be held: as many as there are workers, and as
 // many more as they are going to start soon, by the mean time they have taken so far.
 // A slow handler hoards nothing, a fast one never waits for a claim.
+//
+// A place is taken from before the claim until the store has the verdict. Partitions can
+// be on different servers, so a partition that the store does not serve must not keep
+// places from the others: while a claim or a verdict of it is late, the places of its
+// claim and of all its verdicts are lent. They count against that partition only. A
+// late claim can still bring all it asked for; then more is held than there are places,
+// until enough has been settled.
 type capacity struct {
 	workers  int
 	prefetch int // the most of it
-	share    int // the most one fetcher gets at a time
 
-	mu      sync.Mutex
-	used    int
-	mean    time.Duration // 0: not measured yet
-	waiting []*turn       // fetchers, first come first served
+	mu         sync.Mutex
+	used       int // places that are taken, the lent ones too
+	lent       int
+	mean       time.Duration // 0: not measured yet
+	partitions []usage
+	waiting    []*turn // fetchers, first come first served
+}
+
+// usage is what one partition has of the places, apart from what waits for a worker or
+// has one.
+type usage struct {
+	claiming   int // reserved by the claim under way
+	settling   int // of deliveries whose verdict the store does not know yet
+	claimLate  bool
+	settleLate int // calls with verdicts that are late
+}
+
+func (u *usage) lent() int {
+	n := 0
+	if u.claimLate {
+		n += u.claiming
+	}
+	if u.settleLate > 0 {
+		n += u.settling
+	}
+	return n
 }
 
 // turn is a fetcher's place in the line.
-type turn struct{ granted chan int }
-
-func newCapacity(c Config) *capacity {
-	total := c.Concurrency + c.Prefetch
-	return &capacity{
-		workers: c.Concurrency, prefetch: c.Prefetch,
-		share: (total + c.Partitions - 1) / c.Partitions,
-	}
+type turn struct {
+	partition int
+	most      int
+	granted   chan int
 }
 
-// take waits until there is room, then reserves up to most places; 0 if ctx ended.
-func (c *capacity) take(ctx context.Context, most int) int {
-	t := &turn{granted: make(chan int, 1)}
+func newCapacity(c Config) *capacity {
+	return &capacity{workers: c.Concurrency, prefetch: c.Prefetch, partitions: make([]usage, c.Partitions)}
+}
+
+// take waits until there is room, then reserves up to most places for a claim of the
+// partition, which ends with claimed; 0 if ctx ended.
+func (c *capacity) take(ctx context.Context, partition, most int) int {
+	t := &turn{partition: partition, most: most, granted: make(chan int, 1)}
 	c.mu.Lock()
 	c.waiting = append(c.waiting, t)
 	c.grant()
 	c.mu.Unlock()
 	select {
 	case n := <-t.granted:
-		return c.keep(n, most)
+		return n
 	case <-ctx.Done():
-		return c.leave(t)
+		c.leave(t)
+		return 0
 	}
-}
-
-func (c *capacity) keep(n, most int) int {
-	if n > most {
-		c.give(n - most)
-		n = most
-	}
-	return n
 }
 
 // leave takes t out of the line, and gives back what it was granted meanwhile.
-func (c *capacity) leave(t *turn) int {
+func (c *capacity) leave(t *turn) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range c.waiting {
-		if c.waiting[i] == t {
-			c.waiting = append(c.waiting[:i], c.waiting[i+1:]...)
-			return 0
-		}
+	before := len(c.waiting)
+	c.waiting = slices.DeleteFunc(c.waiting, func(other *turn) bool { return other == t })
+	granted := len(c.waiting) == before
+	c.mu.Unlock()
+	if granted {
+		c.claimed(t.partition, 0)
 	}
-	c.used -= <-t.granted
-	c.grant()
-	return 0
 }
 
-// give returns n places.
+// claimed ends a claim that has brought n deliveries: the other places reserved for it
+// are free.
+func (c *capacity) claimed(partition, n int) {
+	c.change(partition, func(u *usage) {
+		c.used += n - u.claiming
+		u.claiming, u.claimLate = 0, false
+	})
+}
+
+// claimLate lends the places of a claim until it is over.
+func (c *capacity) claimLate(partition int) {
+	c.change(partition, func(u *usage) { u.claimLate = true })
+}
+
+// settleLate notes that a call with verdicts is late, or that one that was is over.
+func (c *capacity) settleLate(partition int, late bool) {
+	c.change(partition, func(u *usage) {
+		if late {
+			u.settleLate++
+		} else {
+			u.settleLate--
+		}
+	})
+}
+
+// settling notes that the store is going to be told the verdict on a delivery.
+func (c *capacity) settling(partition int) {
+	c.change(partition, func(u *usage) { u.settling++ })
+}
+
+// settled ends what settling began: the delivery is not held any more.
+func (c *capacity) settled(partition int) {
+	c.change(partition, func(u *usage) {
+		u.settling--
+		c.used--
+	})
+}
+
+// give returns the places of n deliveries that have no verdict on its way.
 func (c *capacity) give(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -80,7 +138,17 @@ func (c *capacity) give(n int) {
 	c.grant()
 }
 
-// worked tells for how long a worker was busy with one delivery.
+func (c *capacity) change(partition int, how func(*usage)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u := &c.partitions[partition]
+	c.lent -= u.lent()
+	how(u)
+	c.lent += u.lent()
+	c.grant()
+}
+
+// worked notes for how long a worker was busy with one delivery.
 func (c *capacity) worked(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,23 +160,35 @@ func (c *capacity) worked(d time.Duration) {
 	c.grant()
 }
 
-// grant serves the line while there is room worth a call: a free worker, or half of
-// what may be prefetched, so that busy workers do not cause a call per message.
+// grant serves those who wait, in their order. Who cannot have anything now does not
+// keep the others waiting.
 func (c *capacity) grant() {
 	if len(c.waiting) == 0 {
 		return
 	}
 	ahead := c.ahead()
-	for len(c.waiting) > 0 {
-		free := c.workers + ahead - c.used
-		if free < max(1, ahead/2) {
-			return
+	c.waiting = slices.DeleteFunc(c.waiting, func(t *turn) bool {
+		n := min(c.room(t.partition, ahead), t.most)
+		if n > 0 {
+			c.used += n
+			c.partitions[t.partition].claiming = n
+			t.granted <- n
 		}
-		n := min(free, c.share)
-		c.used += n
-		c.waiting[0].granted <- n
-		c.waiting = c.waiting[1:]
+		return n > 0
+	})
+}
+
+// room is how many places a claim of a partition may have: no more than its share, so
+// that one claim cannot take all; and none unless that is worth a call: a free worker,
+// or half of what may be prefetched, so that busy workers do not cause a call per message.
+func (c *capacity) room(partition, ahead int) int {
+	total, owed := c.workers+ahead, c.partitions[partition].lent()
+	free := total - c.used + c.lent - owed
+	if free < max(1, ahead/2) {
+		return 0
 	}
+	share := (total + len(c.partitions) - 1) / len(c.partitions)
+	return max(0, min(free, share-owed))
 }
 
 // ahead is how many deliveries may wait for a worker.

@@ -40,13 +40,14 @@ func TestCapacityFollowsTheMeanTime(t *testing.T) {
 			t.Parallel()
 			c := newCapacity(Config{Concurrency: 10, Prefetch: test.prefetch, Partitions: 1})
 			for _, d := range test.busy {
-				if c.take(t.Context(), 1) != 1 {
+				if c.take(t.Context(), 0, 1) != 1 {
 					t.Fatal("no place")
 				}
+				c.claimed(0, 1)
 				c.worked(d)
 				c.give(1)
 			}
-			if got := c.take(t.Context(), 10_000); got != test.want {
+			if got := c.take(t.Context(), 0, 10_000); got != test.want {
 				t.Errorf("%d places, want %d", got, test.want)
 			}
 		})
@@ -69,19 +70,21 @@ func TestCapacityServesFetchersInTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCapacity(Config{Concurrency: 4, Partitions: 2})
-		if a, b := c.take(t.Context(), store.MaxBatch), c.take(t.Context(), store.MaxBatch); a != 2 || b != 2 {
+		if a, b := c.take(t.Context(), 0, store.MaxBatch), c.take(t.Context(), 1, store.MaxBatch); a != 2 || b != 2 {
 			t.Fatalf("%d and %d places, want half each", a, b)
 		}
+		c.claimed(0, 2)
+		c.claimed(1, 2)
 		ctx, cancel := context.WithCancel(t.Context())
 		order := make(chan string, 3)
 		for _, name := range []string{"first", "second"} {
 			go func() {
-				c.take(t.Context(), store.MaxBatch)
+				c.claimed(0, c.take(t.Context(), 0, store.MaxBatch))
 				order <- name
 			}()
 			synctest.Wait()
 		}
-		go func() { order <- fmt.Sprint("left with ", c.take(ctx, store.MaxBatch)) }()
+		go func() { order <- fmt.Sprint("left with ", c.take(ctx, 0, store.MaxBatch)) }()
 		synctest.Wait()
 		c.give(1)
 		if got := <-order; got != "first" {
@@ -108,11 +111,11 @@ func TestCapacityGrantedToAFetcherThatLeavesIsNotLost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 { // both ways out of take are taken
-		if n := c.take(ctx, 3); n > 0 {
-			c.give(n)
+		if n := c.take(ctx, 0, 3); n > 0 {
+			c.claimed(0, 0)
 		}
 	}
-	if n := c.take(t.Context(), store.MaxBatch); n != 4 {
+	if n := c.take(t.Context(), 0, store.MaxBatch); n != 4 {
 		t.Errorf("%d places left of 4", n)
 	}
 }

@@ -26,6 +26,7 @@ type fetch struct {
 	role      string
 	work      *work
 	outage    *outage
+	overdue   *overdue
 	wake      chan struct{}
 	number    uint64 // of the last claim
 }
@@ -34,6 +35,11 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 	return &fetch{
 		config: c, partition: store.Partition{Queue: c.Queue, Index: index},
 		role: "fetch " + strconv.Itoa(index), work: w, outage: o,
+		overdue: &overdue{note: func(late bool) {
+			if late { // else the claim is over, which capacity is told anyway
+				w.capacity.claimLate(index)
+			}
+		}},
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -50,7 +56,7 @@ func (f *fetch) ring() {
 // returns only errors after which it is of no use to go on.
 func (f *fetch) Run(ctx, life context.Context) error {
 	for {
-		room := f.work.capacity.take(ctx, store.MaxBatch)
+		room := f.work.capacity.take(ctx, f.partition.Index, store.MaxBatch)
 		if room == 0 {
 			return nil
 		}
@@ -72,12 +78,14 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 		Lease: f.config.Lease.Milliseconds(), AckOnClaim: f.config.AtMostOnce,
 	}
 	began := time.Now()
+	f.overdue.begin()
 	result, err := f.ask(ctx, life, request)
-	f.work.capacity.give(room - len(result.Deliveries))
+	f.overdue.end()
+	f.work.capacity.claimed(f.partition.Index, len(result.Deliveries))
 	if err != nil {
 		return 0, err
 	}
-	f.work.accept(f.partition, result.Deliveries, began)
+	f.work.accept(life, f.partition, result.Deliveries, began)
 	if len(result.Deliveries) == 0 {
 		return min(max(result.Wait, breather), guardPoll), nil
 	}
@@ -85,7 +93,8 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 }
 
 // ask repeats a claim until its outcome is known: a new one would leave the deliveries
-// of the old one, if there are any, to wait for the end of their leases.
+// of the old one, if there are any, to wait for the end of their leases. From the first
+// failure on, the places reserved for it are lent to other partitions.
 func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (store.ClaimResult, error) {
 	for try := 0; ; try++ {
 		last, timeout := ctx.Err() != nil, callTimeout
@@ -107,6 +116,7 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (stor
 		case last:
 			return store.ClaimResult{}, nil //nolint:nilerr // stopping: what was handed out comes back with the end of its lease
 		}
+		f.overdue.declare()
 		f.outage.begin(f.role, err)
 		pause(ctx, retryDelay(try))
 	}

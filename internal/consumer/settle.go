@@ -17,10 +17,11 @@ import (
 // settler tells the store what became of deliveries: those of one partition that get
 // the same verdict at the same time, in one call.
 type settler struct {
-	store store.Store
-	log   *slog.Logger
-	life  context.Context // ends when nothing is to be told any more
-	over  func(*Held)     // called when what was started is over
+	store    store.Store
+	log      *slog.Logger
+	capacity *capacity
+	life     context.Context // ends when nothing is to be told any more
+	over     func(*Held)     // called when what was started is over
 
 	mu    sync.Mutex
 	lines map[target]*line
@@ -48,7 +49,7 @@ type settlement struct {
 }
 
 func newSettler(c Config) *settler {
-	return &settler{store: c.Store, log: c.Log, lines: map[target]*line{}}
+	return &settler{store: c.Store, log: c.Log, capacity: newCapacity(c), lines: map[target]*line{}}
 }
 
 func (s *settler) line(t target) *line {
@@ -56,11 +57,16 @@ func (s *settler) line(t target) *line {
 	defer s.mu.Unlock()
 	l := s.lines[t]
 	if l == nil {
+		late := &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
 		l = &line{
 			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
 			Size: func(item *settling) int { return len(item.failure) },
 			Root: func(context.Context) context.Context { return s.life },
-			Call: func(ctx context.Context, items []settling) []settlement { return s.insist(ctx, t, items) },
+			Call: func(ctx context.Context, items []settling) []settlement {
+				late.begin()
+				defer late.end()
+				return s.insist(ctx, t, items, late)
+			},
 			Told: func(item settling, said settlement) {
 				s.tell(item.held, t.verdict, s.note(item.held, t.verdict, said))
 				s.over(item.held)
@@ -116,7 +122,7 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 
 // insist repeats a call until its outcome is known, ctx ends, or the leases could have
 // run out. What could have run out drops out of the call.
-func (s *settler) insist(ctx context.Context, t target, items []settling) []settlement {
+func (s *settler) insist(ctx context.Context, t target, items []settling, late *overdue) []settlement {
 	said := make([]settlement, len(items))
 	places := make([]int, len(items)) // of those still to be told
 	for i := range places {
@@ -127,6 +133,7 @@ func (s *settler) insist(ctx context.Context, t target, items []settling) []sett
 		if err == nil {
 			return said
 		}
+		late.declare()
 		for _, i := range places {
 			said[i].err = err
 		}

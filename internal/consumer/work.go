@@ -19,7 +19,7 @@ type work struct {
 	held     *holdings
 	settler  *settler
 
-	ready    chan *Held // never full: capacity sees to that
+	backlog  *backlog
 	workers  sync.WaitGroup
 	settling sync.WaitGroup
 	running  atomic.Int64 // handlers
@@ -27,10 +27,7 @@ type work struct {
 }
 
 func newWork(c Config, held *holdings, s *settler) *work {
-	return &work{
-		config: c, capacity: newCapacity(c), held: held, settler: s,
-		ready: make(chan *Held, c.Concurrency+c.Prefetch),
-	}
+	return &work{config: c, capacity: s.capacity, held: held, settler: s, backlog: newBacklog()}
 }
 
 // start starts the workers. Handlers get contexts of life, but for its end: each is
@@ -39,7 +36,8 @@ func newWork(c Config, held *holdings, s *settler) *work {
 func (w *work) start(life context.Context, stopping <-chan struct{}) {
 	w.stopping, w.settler.life = stopping, life
 	w.settler.over = func(h *Held) {
-		w.over(h)
+		w.held.remove(h)
+		w.capacity.settled(h.Partition.Index)
 		w.settling.Done()
 	}
 	for range w.config.Concurrency {
@@ -51,7 +49,7 @@ func (w *work) start(life context.Context, stopping <-chan struct{}) {
 // finish tells the workers that nothing more comes; the channel is closed when all
 // have returned and the store has been told their verdicts.
 func (w *work) finish() <-chan struct{} {
-	close(w.ready)
+	w.backlog.close()
 	done := make(chan struct{})
 	go func() {
 		w.workers.Wait()
@@ -61,9 +59,10 @@ func (w *work) finish() <-chan struct{} {
 	return done
 }
 
-// accept takes over deliveries for which places are reserved. Their leases are counted
-// from before the claim, so that the estimate can only be too short.
-func (w *work) accept(p store.Partition, deliveries []store.Delivery, claimed time.Time) {
+// accept takes over what a claim has brought; a consumer that is stopping releases it.
+// The leases are counted from before the claim, so that the estimate can only be too
+// short.
+func (w *work) accept(life context.Context, p store.Partition, deliveries []store.Delivery, claimed time.Time) {
 	all := make([]*Held, len(deliveries))
 	for i, d := range deliveries {
 		h := &Held{Partition: p, Delivery: d, settler: w.settler, since: claimed, deadline: claimed.Add(w.config.Lease)}
@@ -75,10 +74,12 @@ func (w *work) accept(p store.Partition, deliveries []store.Delivery, claimed ti
 		}
 		all[i] = h
 	}
-	w.held.add(all)
-	for _, h := range all {
-		w.ready <- h
+	if w.isStopping() && !w.config.AtMostOnce {
+		w.release(life, all)
+		return
 	}
+	w.held.add(all)
+	w.backlog.add(all)
 }
 
 // worker handles deliveries one after the other. A handler that calls runtime.Goexit
@@ -93,7 +94,7 @@ func (w *work) worker(life context.Context) {
 		w.workers.Done()
 	}()
 	lasting := context.WithoutCancel(life)
-	for h := range w.ready {
+	for h := w.backlog.next(); h != nil; h = w.backlog.next() {
 		w.handle(life, lasting, h)
 	}
 	returned = true
@@ -139,6 +140,7 @@ func (w *work) dropUnstarted(h *Held, cause error) {
 // store that is slow or away keeps more from being claimed, and [work.finish] waits.
 func (w *work) settle(h *Held, v Verdict) {
 	w.settling.Add(1)
+	w.capacity.settling(h.Partition.Index)
 	h.endExtendingIn(w.config.Lease)
 	w.settler.start(h, v)
 }
@@ -213,29 +215,9 @@ func (w *work) releaseWaiting(life context.Context, stopping, fetched <-chan str
 	if w.config.AtMostOnce {
 		return
 	}
-	for {
-		w.release(life, w.waiting())
-		select {
-		case h := <-w.ready:
-			w.release(life, append(w.waiting(), h))
-		case <-fetched:
-			w.release(life, w.waiting())
-			return
-		}
-	}
-}
-
-// waiting takes everything that waits for a worker.
-func (w *work) waiting() []*Held {
-	var all []*Held
-	for {
-		select {
-		case h := <-w.ready:
-			all = append(all, h)
-		default:
-			return all
-		}
-	}
+	w.release(life, w.backlog.takeAll())
+	<-fetched
+	w.release(life, w.backlog.takeAll()) // of claims that were answered just when it began to stop
 }
 
 // release gives deliveries back unharmed, in as few calls as possible.
