@@ -55,6 +55,7 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 fault: deps ## kill -9 producers and consumers while flights are delivered, then check that nothing was lost
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./internal/killtest $(FAULTFLAGS)
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./store/embedded -embedded.kills 50
+	$(GO) test -count=1 -timeout 15m -run TestClose_ -v ./store/embedded -embedded.closes 2500
 
 .PHONY: bench
 bench: deps ## measure dueq beside other queues, about 80 min (PEERFLAGS=-quick: 3 min; needs node, npm, rabbitmq-server)

@@ -159,6 +159,8 @@ func (l *Log) failure() error {
 func (l *Log) Close() error {
 	close(l.closing)
 	<-l.stopped
+	l.growing.Lock() // no segment is begun behind the last frame
+	defer l.growing.Unlock()
 	err := l.seal()
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -166,8 +168,9 @@ func (l *Log) Close() error {
 	defer l.mu.Unlock()
 	if l.err == nil {
 		l.err = ErrClosed
-		// Give back what was allocated ahead.
-		err = errors.Join(err, l.active().file.Truncate(int64(l.written-l.active().base)))
+		// Give back what was allocated ahead, but never the header.
+		size := max(int64(l.written-l.active().base), segmentHead)
+		err = errors.Join(err, l.active().file.Truncate(size))
 	}
 	l.next.finish(l.err)
 	l.next = newBatch()

@@ -110,6 +110,9 @@ func (l *Log) roll(n int) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.err != nil { // the log has stopped meanwhile: the segment stays empty
+		return errors.Join(l.err, s.file.Close())
+	}
 	s.base = old.end()
 	l.segments = append(l.segments, s)
 	return nil
