@@ -1,7 +1,8 @@
 package store
 
-// Limits of one call and of one message. They bound the work of a script, so that
-// no single call can hold up a Redis for more than a few milliseconds.
+// Limits of one call and of one message. They bound the work of a script. With bodies up
+// to DefaultMaxBody no single call takes more than 10 ms of a Redis; a call that copies one
+// body of MaxBody, 4 MiB, takes up to 20 ms, so raise Settings.MaxBody only where it is needed.
 const (
 	MaxBatch      = 500              // items in one call
 	MaxBatchBytes = 1 << 20          // bodies, headers and keys of one push; a single larger message is allowed

@@ -17,7 +17,8 @@ const (
 	countedSide = 4000
 )
 
-// checkParts are the parts of an audit, in order; a cursor is "part:cursor of the scan".
+// checkParts are the parts of an audit, in order; a cursor is "part:cursor of the
+// scan.elements of its next page that were examined".
 func checkParts() []string { return []string{"sums", "msg", "due", "leased", "dead", "side"} }
 
 // Check implements store.Store. Each element is looked at in one instant, so a partition
@@ -26,46 +27,49 @@ func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckReque
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return store.CheckResult{}, err
 	}
-	part, at, err := parseCheckCursor(r.Cursor)
+	part, at, skip, err := parseCheckCursor(r.Cursor)
 	if err != nil {
 		return store.CheckResult{}, err
 	}
 	got, err := s.run(ctx, call{
 		op: "check", queue: p.Queue, script: s.scripts["check"], keys: s.partitionKeys(p, 5),
-		args: []any{part, at, min(r.Limit, checkMost), countedSide},
+		args: []any{part, at, skip, min(r.Limit, checkMost), countedSide},
 	})
 	if err != nil {
 		return store.CheckResult{}, err
 	}
 	fields, ok := got.([]any)
-	if !ok || len(fields) < 2 || len(fields)%2 != 0 {
+	if !ok || len(fields) < 3 || len(fields)%2 != 1 {
 		return store.CheckResult{}, fail("check", p.Queue, unexpected(got))
 	}
-	result := store.CheckResult{Examined: int(number(fields[1])), Next: nextCheckCursor(part, text(fields[0]))}
-	for i := 2; i < len(fields); i += 2 {
+	result := store.CheckResult{Examined: int(number(fields[2])), Next: nextCheckCursor(part, text(fields[0]), number(fields[1]))}
+	for i := 3; i < len(fields); i += 2 {
 		result.Problems = append(result.Problems, store.Problem{ID: text(fields[i]), Text: text(fields[i+1])})
 	}
 	return result, nil
 }
 
-func parseCheckCursor(s string) (part, at string, err error) {
+func parseCheckCursor(s string) (part, at, skip string, err error) {
 	if s == "" {
-		return checkParts()[0], "0", nil
+		return checkParts()[0], "0", "0", nil
 	}
-	part, at, _ = strings.Cut(s, ":")
-	if _, bad := strconv.ParseUint(at, 10, 64); bad != nil || !slices.Contains(checkParts(), part) {
-		return "", "", invalid("cursor", "%+.64q is not a cursor", s)
+	part, rest, _ := strings.Cut(s, ":")
+	at, skip, _ = strings.Cut(rest, ".")
+	_, badAt := strconv.ParseUint(at, 10, 64)
+	_, badSkip := strconv.ParseUint(skip, 10, 32)
+	if badAt != nil || badSkip != nil || !slices.Contains(checkParts(), part) {
+		return "", "", "", invalid("cursor", "%+.64q is not a cursor", s)
 	}
-	return part, at, nil
+	return part, at, skip, nil
 }
 
-func nextCheckCursor(part, at string) string {
-	if at != "0" {
-		return part + ":" + at
+func nextCheckCursor(part, at string, skip int64) string {
+	if at != "0" || skip != 0 {
+		return part + ":" + at + "." + strconv.FormatInt(skip, 10)
 	}
 	next := slices.Index(checkParts(), part) + 1
 	if next == len(checkParts()) {
 		return ""
 	}
-	return checkParts()[next] + ":0"
+	return checkParts()[next] + ":0.0"
 }

@@ -60,8 +60,9 @@ func (s *Store) adopt(ctx context.Context, p store.Partition) error {
 
 // The arguments of push.lua that come before the messages.
 const (
-	pushNew    = 6
-	pushBefore = 7
+	pushNew     = 6
+	pushLargest = 7
+	pushBefore  = 8
 )
 
 // pushArgs leaves out what is zero, or the same, for all messages.
@@ -74,7 +75,7 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	for i := range r.Messages {
 		size += len(store.ID{})*2 + recordSize(&r.Messages[i])
 	}
-	made, fresh, plain, same := newTexts(2*n, size), true, true, true
+	made, largest, fresh, plain, same := newTexts(2*n, size), 0, true, true, true
 	first := &r.Messages[0]
 	var part []byte
 	for i := range r.Messages {
@@ -83,11 +84,12 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 		id := made.add(part)
 		part = appendHead(part[:0], m)
 		args = append(args, id, made.add(part, m.Body))
+		largest = max(largest, len(part)+len(m.Body))
 		fresh = fresh && m.New
 		plain = plain && m.Key == "" && m.TTL == 0
 		same = same && m.Due == first.Due && m.Delay == first.Delay
 	}
-	args[pushNew] = bit(fresh)
+	args[pushNew], args[pushLargest] = bit(fresh), largest
 	if plain && same {
 		return append(args, when(first))
 	}

@@ -10,7 +10,7 @@
 -- ARGV[3...] references | text | - | 1 to 500, an id, or "k:" and a key
 -- RETURNS {done, exceptions}: done how many references were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok not_found running dead
--- COST O(n log N), N the messages of the partition, n <= 500; 6 redis.calls, one more for each 16 messages and each key, and at most 6 for each that is not waiting. Reads records, 1 MiB and 16 records at most, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 6 redis.calls, one more for each 128 messages and each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: what was removed is not found; a holder is asked once more
 -- EMITS stop, for each leased message
 -- USES open codes record fetch receipt history count forget place refs answer

@@ -7,41 +7,49 @@
 -- KEYS[5] dead zset
 -- ARGV[1] part | text | - | sums, msg, due, leased, dead, side
 -- ARGV[2] cursor | decimal | - | of the scan, 0 to begin
--- ARGV[3] limit | int | elements | 1 to 250, about
--- ARGV[4] most | int | fields | side is counted as a whole when it has no more
--- RETURNS {cursor, examined, then for each problem: element, text}: cursor "0" when the part is done
+-- ARGV[3] skip | int | elements | of the scan's next page, that were examined before
+-- ARGV[4] limit | int | elements | 1 to 250
+-- ARGV[5] most | int | fields | side is counted as a whole when it has no more
+-- RETURNS {cursor, skip, examined, then for each problem: element, text}: cursor "0" and skip 0 when the part is done
 -- CODES -
--- COST O(n), n <= 250 elements examined, each with at most 8 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB and about 16 records at most
+-- COST O(n), n <= 250 elements examined, each with at most 8 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB of records and one more at most; where records are long and some have no place, a bucket of the hash more
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open record fetch receipt history place audit
+-- USES open record fetch receipt history place audit sums
 if not s[1] then
   local rest = redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5])
   if rest > 0 then bad('', 'side has no layout, but there are ' .. rest .. ' other keys') end
-  return {'0', 0, unpack(problems)}
+  return {'0', 0, 0, unpack(problems)}
 end
 if ARGV[1] == 'sums' then
-  audit_sums(tonumber(ARGV[4]))
-  return {'0', 1, unpack(problems)}
+  audit_sums(tonumber(ARGV[5]))
+  return {'0', 0, 1, unpack(problems)}
 end
-local cursor, examined, step = ARGV[2], 0, math.min(16, tonumber(ARGV[3]))
+-- A scan of msg copies records. Where they are long it is made only if it can find any
+-- without a place, and slowly: the others are looked at one by one, from their places.
+local long = STEP < 16
+if ARGV[1] == 'msg' and long and complete() then return {'0', 0, 0, unpack(problems)} end
+local cursor, skip, limit, examined = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4]), 0
+local page = math.min(16, limit)
 repeat
   local got = {}
   if ARGV[1] == 'msg' then
-    got = redis.call('HSCAN', KEYS[2], cursor, 'COUNT', step)
+    got = redis.call('HSCAN', KEYS[2], cursor, 'COUNT', long and 1 or page)
   elseif ARGV[1] == 'due' then
-    got = redis.call('ZSCAN', KEYS[4], cursor, 'COUNT', step)
+    got = redis.call('ZSCAN', KEYS[4], cursor, 'COUNT', page)
   elseif ARGV[1] == 'leased' then
-    got = redis.call('ZSCAN', KEYS[3], cursor, 'COUNT', step)
+    got = redis.call('ZSCAN', KEYS[3], cursor, 'COUNT', page)
   elseif ARGV[1] == 'dead' then
-    got = redis.call('ZSCAN', KEYS[5], cursor, 'COUNT', step)
+    got = redis.call('ZSCAN', KEYS[5], cursor, 'COUNT', page)
   else
-    got = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', step)
+    got = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', page)
   end
-  cursor = got[1]
-  for i = 1, #got[2], 2 do
-    if got[2][i] ~= '' then audit(ARGV[1], got[2][i], got[2][i + 1]) end
-    examined = examined + 1
+  local found = got[2]
+  while skip < #found / 2 and examined < limit and read < BUDGET do
+    audit(ARGV[1], found[2 * skip + 1], found[2 * skip + 2])
+    skip, examined = skip + 1, examined + 1
   end
-until cursor == '0' or examined >= tonumber(ARGV[3]) or read > BUDGET
-return {cursor, examined, unpack(problems)}
+  if skip < #found / 2 then return {cursor, skip, examined, unpack(problems)} end
+  cursor, skip = got[1], 0
+until cursor == '0' or examined >= limit or read >= BUDGET
+return {cursor, 0, examined, unpack(problems)}

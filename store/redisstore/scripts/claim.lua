@@ -16,7 +16,7 @@
 -- ARGV[8] longest | int | us | the longest wait to answer
 -- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" of the deliveries that had any; no more than the wait when nothing is handed out
 -- CODES -
--- COST O((n + l) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back; 12 redis.calls, one for each 16 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle. Copies 1 MiB and 16 records at most, the same again for leases that ran out
+-- COST O((n + l) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
 -- USES open time record fetch receipt history count forget plan bury calls sweep ready deliver
@@ -31,7 +31,7 @@ if not answer and lease <= now then
 end
 if answer then
   replay(answer)
-elseif s[4] ~= '1' then
+elseif s[4] ~= '1' and copied < BUDGET then
   ids, dues = ready(tonumber(ARGV[3]))
 end
 if #ids > 0 then
@@ -51,6 +51,9 @@ end
 local next = lease
 if s[4] ~= '1' then
   next = math.min(next, tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge)
+end
+if next == math.huge and s[6] and redis.call('HLEN', KEYS[2]) == 1 then
+  redis.call('HDEL', KEYS[1], 'largest')
 end
 local wait = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))
 local status = not answer and s[4] == '1' and 1 or 0

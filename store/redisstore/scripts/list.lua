@@ -12,7 +12,7 @@
 -- ARGV[5] member | text | - | the last one seen
 -- RETURNS {more, then for each: member, at ms, record with its body cut, whole body's bytes, history, failure, cancel request}: more 1 when there is another page; what is missing is nil
 -- CODES -
--- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls and one for each 16 messages, and log2 N more to find a place among equal times. Copies 1 MiB and 16 records at most: a page may be shorter than asked for
+-- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
 -- RETRY safe: it changes nothing
 -- EMITS -
 -- USES open time record fetch history zsets
@@ -28,6 +28,7 @@ for i = 1, #found, 2 do
   ids[#ids + 1] = string.match(found[i], '^[^:]*')
 end
 local recs, n = fetch(ids)
+ids = {unpack(ids, 1, n)}
 local past_of, stopping = history(ids), cancelling(ids)
 local texts = tried > 0 and redis.call('HMGET', KEYS[1], unpack(prefixed('f:', ids))) or {}
 local out = {low + n < high and 1 or 0}

@@ -10,7 +10,7 @@
 -- ARGV[3...] ids | text | - | up to 500; none: any of that state, the earliest first
 -- RETURNS {removed, done}: done how many of the ids were looked at, or 1 when there may be more to remove
 -- CODES -
--- COST O(n log N), N the messages of the partition, n <= 500; 7 redis.calls and one for each 16 messages. Reads the records of messages that are not dead, 1 MiB and 16 records at most, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 7 redis.calls and one for each 128 messages. Reads the records of messages that are not dead, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: ids that were removed are skipped. Without ids a repetition removes further messages of the state, up to the limit
 -- EMITS -
 -- USES open time record fetch history count forget zsets

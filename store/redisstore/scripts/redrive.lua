@@ -10,7 +10,7 @@
 -- ARGV[3...] ids | text | - | 1 to 500
 -- RETURNS {done, exceptions}: done how many ids were looked at, -1 when there is no such partition; exceptions "index:code" or "index:code:holder" for all but OK
 -- CODES ok not_found duplicate
--- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each 16 messages, and at most 5 for each key. Reads records, 1 MiB and 16 records at most, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each 128 messages, and at most 5 for each key. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: what was redriven is not dead, so a repetition does not find it
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time record fetch receipt history count wake place

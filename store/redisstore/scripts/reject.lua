@@ -8,7 +8,7 @@
 -- ARGV[1...] n receipts, n failures | text, text | - | n 1 to 500, failures up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok gone lease_lost cancelled
--- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more for each 16. Reads the records of messages with keys, 1 MiB and 16 records at most, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more for each 128. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
 -- EMITS -
 -- USES open codes time record fetch receipt history count forget plan bury leases lost answer

@@ -9,7 +9,7 @@
 -- ARGV[3...] n receipts, n delays | text, int | ms | n 1 to 500, delays from 0
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok gone lease_lost cancelled
--- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 16 a call, 1 MiB and 16 records at most, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time record fetch receipt history count forget plan leases lost wake answer

@@ -14,16 +14,12 @@ end
 -- unreadable ones too. Most have no history, no key and no expiry, which their heads tell
 -- at a glance.
 local function deliver(ids, dues, once)
-  local leases, expired, l, due, copied = {}, 0, 0, nil, 0
-  local recs, n, bytes = fetch(ids)
-  local past_of, deadline, large = history(ids), digits(up + ARGV[4]), bytes > BUDGET
+  local leases, expired, l, due = {}, 0, 0, nil
+  local recs, n = fetch(ids)
+  local past_of, deadline = history(ids), digits(up + ARGV[4])
   for i = 1, n do
     local id, record, receipt = ids[i], recs[i], nil
     due = dues[i] or due
-    if large then
-      copied = copied + #(record or '')
-      if copied > BUDGET and handed > 0 then n = i - 1; break end
-    end
     if record and usual(record) and not past_of[i] then
       receipt = id
       hand(receipt, due, record)

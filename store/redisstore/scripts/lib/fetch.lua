@@ -1,17 +1,20 @@
--- Reads records, 16 at a time, and stops when it has read BUDGET bytes: a script never
--- copies much more than that and 16 records. Returns them, how many ids it got to, and
--- the bytes.
+-- Reads records until this script has read BUDGET bytes, as many at a time as cannot be more
+-- than a quarter of that: a script copies 1.25 times BUDGET at most, or BUDGET and one
+-- larger record. Returns them, and how many ids it got to: at least one while copied is
+-- below BUDGET.
 local BUDGET = 1048576
+local copied = 0
+local STEP = math.max(1, math.floor(BUDGET / 4 / (tonumber(s[6]) or 2048)))
 local function fetch(ids)
-  local got, n, bytes = {}, 0, 0
-  while n < #ids and bytes < BUDGET do
-    local part = redis.call('HMGET', KEYS[2], unpack(ids, n + 1, math.min(n + 16, #ids)))
+  local got, n = {}, 0
+  while n < #ids and copied < BUDGET do
+    local part = redis.call('HMGET', KEYS[2], unpack(ids, n + 1, math.min(n + STEP, #ids)))
     for i = 1, #part do
       local record = part[i]
       n = n + 1
       got[n] = record
-      if record then bytes = bytes + #record end
+      if record then copied = copied + #record end
     end
   end
-  return got, n, bytes
+  return got, n
 end

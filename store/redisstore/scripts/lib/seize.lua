@@ -1,9 +1,6 @@
 -- For push: keys and expiry. state: records as this batch leaves them (false: removed).
 -- owner: key -> its holder's id, and behind a space its expiry if it has one.
 local state, owner, taken, evicted, expired, replaced = {}, {}, {}, {}, 0, 0
-local function same(a, b)
-  return #a == #b and string.sub(a, 1, 3) == string.sub(b, 1, 3) and string.sub(a, 10) == string.sub(b, 10)
-end
 local function expiring(record, at)
   local b = {}
   for i = 6, 1, -1 do

@@ -1,0 +1,251 @@
+package redisstore
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/redistest"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// readsOfScripts returns how many records each script read that fn ran, by the server's log
+// of commands, which has those inside a script before the script.
+func readsOfScripts(r *rig, fn func() error) []int {
+	r.t.Helper()
+	r.must(r.rdb.ConfigSet(r.ctx(), "slowlog-log-slower-than", "0").Err())
+	r.must(r.rdb.Do(r.ctx(), "SLOWLOG", "RESET").Err())
+	r.must(fn())
+	entries, err := r.rdb.SlowLogGet(r.ctx(), -1).Result()
+	r.must(err)
+	r.must(r.rdb.ConfigSet(r.ctx(), "slowlog-log-slower-than", "-1").Err())
+	slices.Reverse(entries)
+	var all []int
+	reads := 0
+	for _, e := range entries {
+		switch name := strings.ToLower(e.Args[0]); {
+		case strings.HasPrefix(name, "eval"):
+			all, reads = append(all, reads), 0
+		case (name == "hmget" || name == "hget" || name == "hscan") && e.Args[1] == r.key("msg"):
+			reads += max(1, len(e.Args)-2)
+		}
+	}
+	if len(all) == 0 {
+		r.t.Fatal("no script has run")
+	}
+	return all
+}
+
+// workOf returns the processor time of the server's main thread for each command that fn
+// makes a client send.
+func workOf(r *rig, fn func() error) time.Duration {
+	r.t.Helper()
+	used := func() time.Duration {
+		info, err := r.rdb.Info(r.ctx(), "cpu").Result()
+		r.must(err)
+		fields, total := infoFields(info), 0.0
+		for _, kind := range []string{"used_cpu_user_main_thread", "used_cpu_sys_main_thread"} {
+			seconds, err := strconv.ParseFloat(fields[kind], 64)
+			r.must(err)
+			total += seconds
+		}
+		return time.Duration(total * float64(time.Second))
+	}
+	processed := func() int64 {
+		info, err := r.rdb.Info(r.ctx(), "commandstats").Result()
+		r.must(err)
+		calls, _, _ := strings.Cut(strings.TrimPrefix(infoFields(info)["cmdstat_evalsha"], "calls="), ",")
+		return number(calls)
+	}
+	calls, before := processed(), used()
+	r.must(fn())
+	took := used() - before
+	return took / time.Duration(max(1, processed()-calls))
+}
+
+// largeSteps are the operations that copy records, on a partition with n of size bytes. Each
+// makes the partition anew, and returns what is to be measured.
+func largeSteps(r *rig, n, size int) map[string]func() func() error {
+	var ms []store.Message
+	var ds []store.Delivery
+	fill := func() {
+		r.must(r.rdb.FlushAll(r.ctx()).Err())
+		ms = r.messages(n, size)
+		for i := range ms {
+			ms[i].Key = "k" + strconv.Itoa(i)
+		}
+		for batch := range slices.Chunk(ms, max(1, store.MaxBatchBytes/(size+recordHead))) {
+			r.push(batch...)
+		}
+	}
+	lease := func() {
+		fill()
+		for ds = nil; len(ds) < n; {
+			ds = append(ds, r.claim(store.MaxBatch)...)
+		}
+	}
+	settled := func(v store.Verdict) func() func() error {
+		return func() func() error { lease(); return func() error { r.settle(v, ds...); return nil } }
+	}
+	ids := func() (ids []store.ID, refs []store.Ref) {
+		for i := range ms {
+			ids, refs = append(ids, ms[i].ID), append(refs, store.Ref{ID: ms[i].ID})
+		}
+		return ids, refs
+	}
+	purge := func(s store.State) error {
+		_, err := r.Purge(r.ctx(), r.p, store.PurgeRequest{State: s, Limit: store.MaxBatch})
+		return err
+	}
+	audit := func(part string) func() func() error {
+		return func() func() error {
+			fill()
+			return func() error { return auditPart(r, part) }
+		}
+	}
+	return map[string]func() func() error{
+		"claim":        func() func() error { fill(); return func() error { r.claim(store.MaxBatch); return nil } },
+		"nack":         settled(store.Nack),
+		"ack":          settled(store.Ack),
+		"reject":       settled(store.Reject),
+		"audit of due": audit("due"), "audit of msg": audit("msg"), "audit of side": audit("side"),
+		"claim that sweeps": func() func() error {
+			lease()
+			expireAll(r)
+			return func() error { ds = r.claim(store.MaxBatch); return nil }
+		},
+		"list": func() func() error {
+			fill()
+			return func() error {
+				_, err := r.List(r.ctx(), r.p, store.ListRequest{State: store.Ready, Limit: store.MaxListLimit, BodyLimit: 100})
+				return err
+			}
+		},
+		"get": func() func() error {
+			fill()
+			return func() error { _, err := r.Get(r.ctx(), r.p, store.Ref{ID: ms[0].ID}); return err }
+		},
+		"cancel": func() func() error {
+			fill()
+			_, refs := ids()
+			return func() error { _, err := r.Cancel(r.ctx(), r.p, refs); return err }
+		},
+		"purge": func() func() error { fill(); return func() error { return purge(store.Ready) } },
+		"redrive": func() func() error {
+			lease()
+			r.settle(store.Reject, ds...)
+			return func() error {
+				all, _ := ids()
+				_, err := r.Redrive(r.ctx(), r.p, all)
+				return err
+			}
+		},
+		"purge of the dead": func() func() error {
+			lease()
+			r.settle(store.Reject, ds...)
+			return func() error { return purge(store.Dead) }
+		},
+		"push of ids that others have": func() func() error {
+			fill()
+			return func() error {
+				again := r.messages(n, 10)
+				for i := range again {
+					again[i].ID, again[i].New = ms[i].ID, false
+				}
+				results, err := r.Push(r.ctx(), r.p, r.request(again))
+				r.want("code", results[0].Code, store.CodeConflict)
+				return err
+			}
+		},
+		"push with replace": func() func() error {
+			fill()
+			return func() error {
+				again := r.messages(n, 10)
+				for i := range again {
+					again[i].Key, again[i].Replace, again[i].New = ms[i].Key, true, false
+				}
+				r.push(again...)
+				return nil
+			}
+		},
+	}
+}
+
+// auditPart runs an audit of one part of a partition.
+func auditPart(r *rig, part string) error {
+	for cursor := part + ":0.0"; strings.HasPrefix(cursor, part); {
+		step, err := r.Check(r.ctx(), r.p, store.CheckRequest{Cursor: cursor, Limit: store.MaxListLimit})
+		if err != nil {
+			return err
+		}
+		r.want("problems", step.Problems, []store.Problem(nil))
+		cursor = step.Next
+	}
+	return nil
+}
+
+// expireAll ends every lease of the partition.
+func expireAll(r *rig) {
+	r.t.Helper()
+	leases, err := r.rdb.ZRange(r.ctx(), r.key("leased"), 0, -1).Result()
+	r.must(err)
+	for _, receipt := range leases {
+		if receipt != "" {
+			r.must(r.rdb.ZAddXX(r.ctx(), r.key("leased"), redis.Z{Score: 1, Member: receipt}).Err())
+		}
+	}
+}
+
+// TestPromise7LargeRecordsBlockNobody holds every script to 10 ms of the server's processor
+// with bodies up to the default limit, and to 20 ms with the largest; and to one record, or
+// 1.25 MiB of them, in a call. The least of several runs counts: beside a call, the server
+// has other things to do.
+func TestPromise7LargeRecordsBlockNobody(t *testing.T) {
+	t.Parallel()
+	for _, size := range []int{4 << 10, store.DefaultMaxBody, store.MaxBody} {
+		bound, most := 10*time.Millisecond, store.MaxBatchBytes*5/4/size
+		if size > store.DefaultMaxBody {
+			bound, most = 20*time.Millisecond, 1
+		}
+		n := min(300, max(5<<20/size, 3))
+		r := newRig(t, redistest.Start(t, "--slowlog-log-slower-than", "-1", "--slowlog-max-len", "100000").Client(t))
+		for name, ready := range largeSteps(r, n, size) {
+			run := ready()
+			for _, reads := range readsOfScripts(r, run) {
+				if reads > most {
+					t.Errorf("%s of %d bytes: one call read %d records, want at most %d", name, size, reads, most)
+				}
+			}
+			least := time.Hour
+			for range 2 {
+				run := ready()
+				least = min(least, workOf(r, run))
+			}
+			t.Logf("%d x %d bytes, %s: %s a call", n, size, name, least)
+			if least > bound {
+				t.Errorf("%s of %d bytes: a call took %s of the server, want at most %s", name, size, least, bound)
+			}
+		}
+	}
+}
+
+func TestClaim_EmptyPartitionForgetsThatRecordsWereLong(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	longest := func() string { return r.rdb.HGet(r.ctx(), r.key("side"), "largest").Val() }
+	r.push(r.messages(1, 2000)...)
+	r.want("after short records", longest(), "")
+	r.push(r.messages(1, 5000)...)
+	r.push(r.messages(1, 3000)...)
+	r.want("after a record of 5 kB", longest(), 8192)
+	r.settle(store.Ack, r.claim(1)...)
+	r.want("while some are left", longest(), 8192)
+	r.settle(store.Ack, r.claim(2)...)
+	r.claim(1)
+	r.want("when the partition is empty", longest(), "")
+	r.wantClean()
+}

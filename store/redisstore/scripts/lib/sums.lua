@@ -1,0 +1,25 @@
+-- For check: what must hold of a partition as a whole.
+-- complete(): whether there are as many records as places.
+local function complete()
+  local places = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 3
+  return redis.call('HLEN', KEYS[2]) - 1 == places
+end
+local function audit_sums(most)
+  local n = redis.call('HMGET', KEYS[1], 'n:sent', 'n:acked', 'n:cancelled', 'n:replaced', 'n:expired', 'n:purged')
+  for i = 1, #n do n[i] = tonumber(n[i]) or 0 end
+  local left = n[2] + n[3] + n[4] + n[5] + n[6]
+  local live = redis.call('HLEN', KEYS[2]) - 1
+  local places = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 3
+  if live ~= places then bad('', live .. ' records, but ' .. places .. ' places') end
+  if n[1] ~= left + places then bad('', n[1] .. ' sent, but ' .. left .. ' gone and ' .. places .. ' live') end
+  local whole = redis.call('ZSCORE', KEYS[3], '') and redis.call('ZSCORE', KEYS[4], '') and redis.call('ZSCORE', KEYS[5], '')
+  if not whole or redis.call('HEXISTS', KEYS[2], '') == 0 then bad('', 'a key has lost its permanent element') end
+  if redis.call('HLEN', KEYS[1]) > most then return end
+  local h, x = 0, 0
+  for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
+    local kind = string.sub(field, 1, 2)
+    h, x = h + (kind == 'h:' and 1 or 0), x + (kind == 'x:' and 1 or 0)
+  end
+  if h ~= tried then bad('', h .. ' histories, but ' .. tried .. ' counted') end
+  if x ~= stops then bad('', x .. ' cancel requests, but ' .. stops .. ' counted') end
+end
