@@ -2,13 +2,17 @@ package dueq_test
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/producer"
+	"github.com/dueq-dev/dueq/internal/route"
 )
 
 // Partitions can be on different servers. These tests break some of a queue's partitions
@@ -105,5 +109,93 @@ func TestConsume_BrokenPartitionsDoNotSlowOthers(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// keyOf returns a key of a partition.
+func (r *rig) keyOf(partition int) string {
+	r.Helper()
+	for i := range 1000 {
+		key := strconv.Itoa(i)
+		if route.ByKey(key, somePartitions) == partition {
+			return key
+		}
+	}
+	r.Fatalf("no key of partition %d", partition)
+	return ""
+}
+
+func TestSend_BrokenPartitionsDoNotDelayOthers(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.partitioned()
+		r.net.breakPartitions(hangs, brokenOnes...)
+		ctx, cancel := context.WithTimeout(r.Context(), 5*time.Second)
+		defer cancel()
+		var stuck sync.WaitGroup
+		for i := range 20 * producer.Lanes {
+			stuck.Go(func() {
+				// Batches make calls of their own, so they can use up the lanes of a partition.
+				key := r.keyOf(brokenOnes[i%len(brokenOnes)])
+				_, err := r.q.SendBatch(ctx, []dueq.Message{{Key: key, Replace: true}})
+				r.must(err)
+			})
+		}
+		synctest.Wait()
+		start := time.Now()
+		for i := range somePartitions {
+			if slices.Contains(brokenOnes, i) {
+				continue
+			}
+			_, err := r.q.Send(r.Context(), dueq.Message{Key: r.keyOf(i), Replace: true})
+			r.must(err)
+		}
+		if took := time.Since(start); took > 0 {
+			r.Errorf("sends to the other partitions took %s", took)
+		}
+		stuck.Wait()
+	})
+}
+
+func TestReceive_BrokenPartitionsDoNotDelayOthers(t *testing.T) {
+	t.Parallel()
+	for name, f := range map[string]fault{"hangs": hangs, "refused": refused} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(r *rig) {
+				r.partitioned()
+				r.net.breakPartitions(f, brokenOnes...)
+				want := 0
+				for i := range somePartitions * messagesOfEach {
+					if !slices.Contains(brokenOnes, route.ByKey(strconv.Itoa(i), somePartitions)) {
+						want++
+					}
+				}
+				start, got := time.Now(), 0
+				for got < want {
+					due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Max: 10})
+					r.must(err)
+					got += len(due)
+					for _, d := range due {
+						r.must(d.Ack(r.Context()))
+					}
+				}
+				if took := time.Since(start); took > 3*time.Second {
+					r.Errorf("%d messages of the other partitions took %s", got, took)
+				}
+				if _, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{}); !errors.Is(err, dueq.ErrUnavailable) {
+					r.Errorf("%v, want ErrUnavailable when only the broken partitions have messages", err)
+				}
+				r.net.breakPartitions(works)
+				for range 3 {
+					due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Max: 500})
+					r.must(err)
+					for _, d := range due {
+						r.must(d.Ack(r.Context()))
+					}
+				}
+				if s := r.stats(); s.Counters.Acked != s.Counters.Sent || s.Counters.LeaseLost != 0 {
+					r.Errorf("%+v: want all acked, and no lease lost", s.Counters)
+				}
+			})
+		})
 	}
 }

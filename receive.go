@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
@@ -25,6 +26,12 @@ const (
 	guardPoll = 2 * time.Second
 	// breather keeps a Receive from asking all the time.
 	breather = time.Millisecond
+	// retryAfter is the longest sleep after an error.
+	retryAfter = 200 * time.Millisecond
+	// claimPatience is how long one of several partitions may take to answer. What it hands
+	// out later is released. A partition that has not answered lately gets suspectPatience.
+	claimPatience   = time.Second
+	suspectPatience = 50 * time.Millisecond
 )
 
 // Receive leases messages that are due: ready -> leased. If none is, it waits for up
@@ -33,7 +40,8 @@ const (
 // loop with workers, leases that extend themselves and retries, use [Queue.Consume].
 //
 // Errors: [ErrInvalid], [ErrPaused] (at once, whatever c.Wait), [ErrUnavailable] (after
-// trying for c.Wait), [ErrClosed], the error of ctx. A message that is handed over after
+// trying for c.Wait; of a queue with several partitions also when one of them does not
+// answer and the others have nothing), [ErrClosed], the error of ctx. A message that is handed over after
 // ctx has ended is released at once and has lost no attempt. Costs one round trip; while
 // waiting, one every 2 s.
 func (q *Queue) Receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, error) {
@@ -96,36 +104,88 @@ func (q *Queue) receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, erro
 func worthWaiting(err error) bool { return err == nil || errors.Is(err, ErrUnavailable) }
 
 // claim asks one partition after the other until c.Max messages are found. It tells
-// how long to wait if there is none.
+// how long to wait if there is none. A partition that has not answered lately, as its
+// server may be gone, is asked last, and only if the others have nothing. The error of
+// a partition counts only then, too.
 func (q *Queue) claim(ctx context.Context, c ReceiveConfig) ([]*Delivery, time.Duration, error) {
-	const retry = 200 * time.Millisecond // after an error
 	settings, err := q.learn(ctx)
 	if err != nil {
-		return nil, retry, err
+		return nil, retryAfter, err
 	}
-	var found []*Delivery
-	wait, first := store.MaxWait, int(q.polled.Add(1)%uint64(settings.Partitions))
+	var suspects []int
+	p := &poll{queue: q, config: c, wait: store.MaxWait}
+	first := int(q.polled.Add(1) % uint64(settings.Partitions))
+	patience := time.Duration(0)
+	if settings.Partitions > 1 {
+		patience = claimPatience
+	}
 	for i := range settings.Partitions {
-		p := q.partition((first + i) % settings.Partitions)
-		result, err := q.client.receiver.Claim(ctx, &q.client.running, p, c.Max-len(found), c.Lease.Milliseconds())
-		switch {
-		case len(found) > 0 && err != nil:
-			return found, 0, nil //nolint:nilerr // the error will show at the next call
-		case err != nil:
-			return nil, retry, err
-		case result.Paused:
-			return nil, 0, ErrPaused
-		}
-		for i := range result.Deliveries {
-			d := &result.Deliveries[i]
-			found = append(found, newDelivery(q.name, d, &received{q.client.receiver, p, d.Receipt}))
-		}
-		if len(found) == c.Max {
+		index := (first + i) % settings.Partitions
+		if settings.Partitions > 1 && q.client.receiver.Suspect(q.partition(index)) {
+			suspects = append(suspects, index)
+		} else if p.ask(ctx, index, patience) {
 			break
 		}
-		wait = min(wait, result.Wait)
 	}
-	return found, wait, nil
+	if len(p.found) > 0 || p.paused || ctx.Err() != nil {
+		suspects = nil
+	}
+	for _, index := range suspects {
+		if p.ask(ctx, index, suspectPatience) {
+			break
+		}
+	}
+	return p.outcome(ctx)
+}
+
+// poll is one round of questions to the partitions of a queue.
+type poll struct {
+	queue  *Queue
+	config ReceiveConfig
+	found  []*Delivery
+	wait   time.Duration
+	paused bool
+	served bool  // by a partition at least
+	failed error // the first
+}
+
+// ask claims what is still wanted from a partition, and reports whether that is all.
+func (p *poll) ask(ctx context.Context, index int, patience time.Duration) (enough bool) {
+	from, client := p.queue.partition(index), p.queue.client
+	result, err := client.receiver.Claim(ctx, &client.running, from, p.config.Max-len(p.found), p.config.Lease.Milliseconds(), patience)
+	switch {
+	case err != nil && p.failed == nil:
+		p.failed = err
+		fallthrough
+	case err != nil:
+		p.wait = min(p.wait, retryAfter)
+		return ctx.Err() != nil
+	case result.Paused:
+		p.paused = true
+		return true
+	}
+	p.served = true
+	for i := range result.Deliveries {
+		d := &result.Deliveries[i]
+		p.found = append(p.found, newDelivery(p.queue.name, d, &received{client.receiver, from, d.Receipt}))
+	}
+	p.wait = min(p.wait, result.Wait)
+	return len(p.found) == p.config.Max
+}
+
+// outcome returns what was found; an error only if that is nothing.
+func (p *poll) outcome(ctx context.Context) ([]*Delivery, time.Duration, error) {
+	switch {
+	case len(p.found) > 0:
+		return p.found, 0, nil
+	case ctx.Err() != nil:
+		return nil, 0, ctx.Err()
+	case p.paused:
+		return nil, 0, ErrPaused
+	case p.failed != nil && p.served: // whatever it is, it is worth waiting for the others
+		return nil, p.wait, fmt.Errorf("%w: %w", ErrUnavailable, p.failed)
+	}
+	return nil, p.wait, p.failed
 }
 
 // sleep waits for d or a hint. It returns false when ctx has ended.

@@ -11,23 +11,33 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Lanes is how many pushes of one producer may be under way at a time.
+// Lanes is how many pushes of one producer to one partition may be under way at a time.
 const Lanes = 16
 
-// Producer pushes messages over a bounded set of lanes. A lane is a name and a number
-// that grows with every push; a partition remembers the last number of each name with
-// its results. So a lane has one push under way at a time, and one that has carried a
-// push of unknown outcome is set aside with it, to be able to repeat it.
+// Producer pushes messages over a bounded set of lanes for each partition. A lane is a
+// name and a number that grows with every push; a partition remembers the last number of
+// each name with its results. So a lane has one push under way at a time, and one that
+// has carried a push of unknown outcome is set aside with it, to be able to repeat it.
+// Partitions share nothing that one of them could use up: they can be on different
+// servers.
 type Producer struct {
 	store store.Store
 	name  string
+
+	mu           sync.Mutex
+	destinations map[store.Partition]*destination
+	unknown      []*push // oldest first
+}
+
+// destination is a partition that is sent to.
+type destination struct {
+	line  line
 	slots chan struct{} // a token for every push under way
 
-	mu      sync.Mutex
-	lines   map[store.Partition]*line
-	free    []*lane // a stack: a producer that is not busy uses few names
-	made    int
-	unknown []*push // oldest first
+	name string // what its lanes are called after
+	mu   sync.Mutex
+	free []*lane // a stack: a producer that is not busy uses few names
+	made int
 }
 
 type lane struct {
@@ -46,13 +56,13 @@ type Outcome struct {
 
 // New returns a producer whose lanes are called after name.
 func New(s store.Store, name string) *Producer {
-	return &Producer{store: s, name: name, slots: make(chan struct{}, Lanes), lines: map[store.Partition]*line{}}
+	return &Producer{store: s, name: name, destinations: map[store.Partition]*destination{}}
 }
 
 // Send stores a message that is valid, together with others that are being sent to the
-// same partition. It returns when ctx ends; that of the others is nothing to it.
+// same partition. It returns when ctx ends; the contexts of other callers do not affect it.
 func (p *Producer) Send(ctx context.Context, to store.Partition, m store.Message) Outcome {
-	o, fate := p.line(to).Do(ctx, m)
+	o, fate := p.destination(to).line.Do(ctx, m)
 	switch fate {
 	case batch.Withdrawn:
 		return Outcome{Err: notSent(ctx)}
@@ -63,22 +73,21 @@ func (p *Producer) Send(ctx context.Context, to store.Partition, m store.Message
 	}
 }
 
-func (p *Producer) line(to store.Partition) *line {
+func (p *Producer) destination(to store.Partition) *destination {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.lines[to]
-	if l == nil {
-		l = &line{
-			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes, Size: (*store.Message).Size,
-			Root: context.WithoutCancel,
-			Call: func(ctx context.Context, messages []store.Message) []Outcome {
-				results, err := p.Push(ctx, to, messages)
-				return outcomes(len(messages), results, err)
-			},
+	d := p.destinations[to]
+	if d == nil {
+		d = &destination{name: p.name, slots: make(chan struct{}, Lanes)}
+		d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
+		d.line.Root = context.WithoutCancel
+		d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {
+			results, err := p.Push(ctx, to, messages)
+			return outcomes(len(messages), results, err)
 		}
-		p.lines[to] = l
+		p.destinations[to] = d
 	}
-	return l
+	return d
 }
 
 func outcomes(n int, results []store.PushResult, err error) []Outcome {
@@ -94,32 +103,33 @@ func outcomes(n int, results []store.PushResult, err error) []Outcome {
 
 // Push stores messages in one call, when a lane is free.
 func (p *Producer) Push(ctx context.Context, to store.Partition, messages []store.Message) ([]store.PushResult, error) {
-	if err := p.enter(ctx); err != nil {
+	d := p.destination(to)
+	if err := d.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer p.leave()
-	l := p.take()
+	defer d.leave()
+	l := d.take()
 	l.number++
 	results, err := p.store.Push(ctx, to, store.PushRequest{Producer: l.name, Number: l.number, Messages: messages})
 	if err != nil && !Definite(err) {
 		p.setAside(l, to, messages)
 		return nil, err
 	}
-	p.give(l)
+	d.give(l)
 	return results, err
 }
 
 // enter waits until few enough pushes are under way.
-func (p *Producer) enter(ctx context.Context) error {
+func (d *destination) enter(ctx context.Context) error {
 	select {
-	case p.slots <- struct{}{}:
+	case d.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return notSent(ctx)
 	}
 }
 
-func (p *Producer) leave() { <-p.slots }
+func (d *destination) leave() { <-d.slots }
 
 // notSent is the error of a message whose sender left before it was on its way.
 func notSent(ctx context.Context) error {
@@ -130,20 +140,22 @@ type notSentError struct{ error }
 
 func (e notSentError) Unwrap() error { return e.error }
 
-func (p *Producer) take() *lane {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if n := len(p.free); n > 0 {
-		l := p.free[n-1]
-		p.free = p.free[:n-1]
+// take returns a lane. Partitions remember names apart from each other, so each has
+// lanes of its own under the same names.
+func (d *destination) take() *lane {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := len(d.free); n > 0 {
+		l := d.free[n-1]
+		d.free = d.free[:n-1]
 		return l
 	}
-	p.made++
-	return &lane{name: p.name + "-" + strconv.Itoa(p.made)}
+	d.made++
+	return &lane{name: d.name + "-" + strconv.Itoa(d.made)}
 }
 
-func (p *Producer) give(l *lane) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.free = append(p.free, l)
+func (d *destination) give(l *lane) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.free = append(d.free, l)
 }

@@ -38,17 +38,20 @@ func Definite(err error) bool {
 func (p *Producer) setAside(l *lane, to store.Partition, messages []store.Message) {
 	u := &push{to: to, messages: messages, turn: make(chan struct{}, 1), lane: l, asked: map[store.ID]bool{}}
 	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.unknown = append(p.unknown, u)
-	if len(p.unknown) <= keep {
+	var oldest *push
+	if len(p.unknown) > keep {
+		oldest = p.unknown[0]
+		p.unknown = slices.Delete(p.unknown, 0, 1)
+	}
+	p.mu.Unlock()
+	if oldest == nil {
 		return
 	}
-	oldest := p.unknown[0]
-	p.unknown = slices.Delete(p.unknown, 0, 1)
 	select {
 	case oldest.turn <- struct{}{}: // and never given back: it is over
 		if oldest.lane != nil {
-			p.free = append(p.free, oldest.lane)
+			p.destination(oldest.to).give(oldest.lane)
 		}
 	default: // it is being repeated, and its lane is lost with it
 	}
@@ -125,7 +128,7 @@ func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 		if err != nil {
 			return err
 		}
-		p.give(u.lane)
+		p.destination(u.to).give(u.lane)
 		u.results, u.lane = results, nil
 	}
 	for _, i := range again {
@@ -141,10 +144,11 @@ func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 // first. If not, only what is sent again may be stored: the others go as messages that
 // every store refuses, so that all keep their places.
 func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.PushResult, error) {
-	if err := p.enter(ctx); err != nil {
+	d := p.destination(u.to)
+	if err := d.enter(ctx); err != nil {
 		return nil, ctx.Err() // not err: of the first call nothing is known still
 	}
-	defer p.leave()
+	defer d.leave()
 	messages := make([]store.Message, len(u.messages))
 	for i := range messages {
 		messages[i] = store.Message{ID: u.messages[i].ID, Due: never, MaxAttempts: 1}

@@ -7,50 +7,94 @@ import (
 	"fmt"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
 
 const (
-	// lanes is how many claims may be under way at a time.
+	// lanes is how many claims of one partition may be under way at a time.
 	lanes = 16
 	// callTimeout bounds a claim, which goes on when its caller has left.
 	callTimeout = 5 * time.Second
 )
 
-// Receiver claims over a bounded set of lanes. A lane is a consumer's name with a
-// number that grows; it has one claim under way at a time, and one whose outcome is
-// unknown is repeated before the next of that partition.
+// Receiver claims over a bounded set of lanes for each partition. A lane is a consumer's
+// name with a number that grows; it has one claim under way at a time, and one whose
+// outcome is unknown is repeated before the next. Partitions share nothing that one of
+// them could use up: they can be on different servers.
 type Receiver struct {
 	store store.Store
 	name  string
+
+	mu      sync.Mutex
+	sources map[store.Partition]*source
+	lines   map[target]*line
+}
+
+// source is a partition that is claimed from.
+type source struct {
+	name  string        // what its lanes are called after
 	slots chan struct{} // a token for every claim under way
 
-	mu    sync.Mutex
-	free  []*lane // a stack: few names are used unless many are needed
-	made  int
-	lines map[target]*line
+	suspect atomic.Bool // the last claim has failed, or is late
+
+	mu   sync.Mutex
+	free []*lane // a stack: few names are used unless many are needed
+	made int
 }
 
 type lane struct {
 	name    string
 	number  uint64
-	unknown map[store.Partition]store.ClaimRequest
+	unknown *store.ClaimRequest // of unknown outcome
 }
 
 // New returns a receiver whose lanes are called after name.
 func New(s store.Store, name string) *Receiver {
-	return &Receiver{store: s, name: name, slots: make(chan struct{}, lanes), lines: map[target]*line{}}
+	return &Receiver{store: s, name: name, sources: map[store.Partition]*source{}, lines: map[target]*line{}}
 }
 
-// Claim leases up to want messages for lease ms. It returns when ctx ends; the call
-// that is under way then goes on in running, and what it hands out is released.
+func (r *Receiver) source(p store.Partition) *source {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from := r.sources[p]
+	if from == nil {
+		from = &source{name: r.name, slots: make(chan struct{}, lanes)}
+		r.sources[p] = from
+	}
+	return from
+}
+
+// Claim leases up to want messages for lease ms. It returns when ctx ends, or with
+// ErrUnavailable when it has waited for patience (0: as long as ctx); the call that is
+// under way then goes on in running, and what it hands out is released.
 func (r *Receiver) Claim(
+	ctx context.Context, running *sync.WaitGroup, p store.Partition, want int, lease int64, patience time.Duration,
+) (store.ClaimResult, error) {
+	if patience == 0 {
+		return r.await(ctx, running, p, want, lease)
+	}
+	short, end := context.WithTimeout(ctx, patience)
+	defer end()
+	result, err := r.await(short, running, p, want, lease)
+	if err != nil && short.Err() != nil && ctx.Err() == nil {
+		r.source(p).suspect.Store(true)
+		err = fmt.Errorf("partition %d: no answer within %s: %w", p.Index, patience, store.ErrUnavailable)
+	}
+	return result, err
+}
+
+// Suspect reports whether the last call about a partition has failed, or is late.
+func (r *Receiver) Suspect(p store.Partition) bool { return r.source(p).suspect.Load() }
+
+func (r *Receiver) await(
 	ctx context.Context, running *sync.WaitGroup, p store.Partition, want int, lease int64,
 ) (store.ClaimResult, error) {
+	from := r.source(p)
 	select {
-	case r.slots <- struct{}{}:
+	case from.slots <- struct{}{}:
 	case <-ctx.Done():
 		return store.ClaimResult{}, ctx.Err()
 	}
@@ -62,8 +106,9 @@ func (r *Receiver) Claim(
 	running.Go(func() {
 		call, end := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer end()
-		result, err := r.claim(call, p, want, lease)
-		<-r.slots
+		result, err := r.claim(call, from, p, want, lease)
+		from.suspect.Store(err != nil)
+		<-from.slots
 		select {
 		case answered <- answer{result, err}:
 		case <-ctx.Done():
@@ -80,24 +125,24 @@ func (r *Receiver) Claim(
 
 // claim uses a lane. What an earlier call of unknown outcome has handed out, to a
 // caller that has left, is given back first: its leases have been running since.
-func (r *Receiver) claim(ctx context.Context, p store.Partition, want int, lease int64) (store.ClaimResult, error) {
-	l := r.take()
-	defer r.give(l)
-	if earlier, ok := l.unknown[p]; ok {
-		result, err := r.store.Claim(ctx, p, earlier)
+func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, want int, lease int64) (store.ClaimResult, error) {
+	l := from.take()
+	defer from.give(l)
+	if l.unknown != nil {
+		result, err := r.store.Claim(ctx, p, *l.unknown)
 		if err == nil {
 			err = r.release(ctx, p, result.Deliveries)
 		}
 		if err != nil {
 			return store.ClaimResult{}, noAnswer(err)
 		}
-		delete(l.unknown, p)
+		l.unknown = nil
 	}
 	l.number++
 	request := store.ClaimRequest{Consumer: l.name, Number: l.number, Max: want, Lease: lease}
 	result, err := r.store.Claim(ctx, p, request)
 	if err != nil && !errors.Is(err, store.ErrInvalid) {
-		l.unknown[p] = request
+		l.unknown = &request
 	}
 	return result, noAnswer(err)
 }
@@ -122,20 +167,20 @@ func noAnswer(err error) error {
 	return err
 }
 
-func (r *Receiver) take() *lane {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n := len(r.free); n > 0 {
-		l := r.free[n-1]
-		r.free = r.free[:n-1]
+func (s *source) take() *lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.free); n > 0 {
+		l := s.free[n-1]
+		s.free = s.free[:n-1]
 		return l
 	}
-	r.made++
-	return &lane{name: r.name + "-" + strconv.Itoa(r.made), unknown: map[store.Partition]store.ClaimRequest{}}
+	s.made++
+	return &lane{name: s.name + "-" + strconv.Itoa(s.made)}
 }
 
-func (r *Receiver) give(l *lane) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.free = append(r.free, l)
+func (s *source) give(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free = append(s.free, l)
 }
