@@ -5,6 +5,7 @@ FUZZTIME ?= 5s
 BENCHTIME ?= 1s
 LINT := bin/golangci-lint
 SERVED := . ./store/redisstore ./internal/killtest ./cmd/dueq/...
+CROSS ?= windows/amd64 darwin/arm64 linux/arm64
 
 .DEFAULT_GOAL := help
 
@@ -36,6 +37,11 @@ servers-test: ## run what needs a server on Redis 8.0 and Valkey 8.1, too, which
 .PHONY: lint
 lint: $(LINT) ## check formatting, vet, the linters and the import directions
 	$(LINT) run ./...
+
+.PHONY: cross
+cross: ## build and vet for the systems that the tests do not run on
+	@set -e; for target in $(CROSS); do echo "$$target"; export GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0; \
+	  $(GO) build ./... && $(GO) vet ./...; done
 
 .PHONY: format
 format: $(LINT) ## format the code
@@ -79,7 +85,7 @@ bench-test: deps ## vet and test the benchmark module
 	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...
 
 .PHONY: verify
-verify: lint test race servers-test fuzz bench-test ## everything that must pass before a change lands
+verify: lint cross test race servers-test fuzz bench-test ## everything that must pass before a change lands
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	@git diff --exit-code -- docs/REDIS.md

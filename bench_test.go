@@ -9,7 +9,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -83,16 +82,6 @@ func (m *meter) info(field string) float64 {
 	}
 	m.b.Fatal("INFO has no " + field)
 	return 0
-}
-
-// processorTime returns what this process has used, in seconds.
-func processorTime(b *testing.B) float64 {
-	b.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		b.Fatal(err)
-	}
-	return float64(used.Utime.Nano()+used.Stime.Nano()) / 1e9
 }
 
 func mustSend(b *testing.B, q *dueq.Queue, m dueq.Message) {

@@ -3,6 +3,7 @@ package dueq
 import (
 	"context"
 	"net/url"
+	"path/filepath"
 	"strings"
 
 	"github.com/dueq-dev/dueq/store/embedded"
@@ -17,6 +18,9 @@ func openFile(ctx context.Context, rest string, c Config) (*Client, error) {
 			return nil, invalid("url", "file://%.20s names a host: want file:DIR or file:///DIR", path)
 		}
 		dir = path
+		if drive := strings.TrimPrefix(path, "/"); filepath.VolumeName(drive) != "" {
+			dir = drive // file:///C:/data on Windows
+		}
 	}
 	if dir == "" {
 		return nil, invalid("url", "want a directory, as in file:./data")

@@ -10,7 +10,7 @@ import (
 // Each command line opens the directory for itself.
 func TestTheDefaultStoreIsADirectory(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"XDG_DATA_HOME", "HOME"} {
+	for _, name := range []string{"XDG_DATA_HOME", "HOME", "LOCALAPPDATA"} {
 		home := t.TempDir()
 		s := &session{t: t, env: map[string]string{name: home}}
 		s.run("send", "--queue", "orders", "hello")

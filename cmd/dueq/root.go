@@ -57,7 +57,8 @@ delivered until somebody acknowledges it or it runs out of attempts.
 Start with "dueq demo", which needs nothing at all. All other commands use a store, from
 --store or the environment variable DUEQ_STORE; a URL with a password belongs in the
 latter, since other users of a machine can read command lines. Without either they use
-the directory dueq in $XDG_DATA_HOME or ~/.local/share, one command at a time.
+the directory dueq in $XDG_DATA_HOME, ~/.local/share or (on Windows) %LOCALAPPDATA%,
+one command at a time.
 
 Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
 4 conflict (duplicate key, lease lost, message is running), 5 store unavailable,

@@ -27,17 +27,17 @@ func (a *app) storeURL() string {
 }
 
 // defaultStore returns the URL of the directory that is used when nobody names a store:
-// dueq in the user's data home (XDG Base Directory Specification); "" without a home.
+// dueq in the user's data home (XDG Base Directory Specification; on Windows the local
+// application data); "" without a home.
 func (a *app) defaultStore() string {
-	data := a.env("XDG_DATA_HOME")
-	if !filepath.IsAbs(data) {
-		home := a.env("HOME")
-		if !filepath.IsAbs(home) {
-			return ""
+	for _, home := range []struct{ variable, below string }{
+		{"XDG_DATA_HOME", ""}, {"HOME", ".local/share"}, {"LOCALAPPDATA", ""},
+	} {
+		if dir := a.env(home.variable); filepath.IsAbs(dir) {
+			return "file:" + filepath.Join(dir, filepath.FromSlash(home.below), "dueq")
 		}
-		data = filepath.Join(home, ".local", "share")
 	}
-	return "file:" + filepath.Join(data, "dueq")
+	return ""
 }
 
 // open connects to the store.

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -215,12 +214,6 @@ func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill() // by its own pid; an error means that it has ended
 	<-s.gone
 }
-
-// Freeze stops the process without ending it, until Thaw.
-func (s *Server) Freeze() error { return s.cmd.Process.Signal(syscall.SIGSTOP) }
-
-// Thaw lets a frozen process go on.
-func (s *Server) Thaw() error { return s.cmd.Process.Signal(syscall.SIGCONT) }
 
 // Restart starts the process again, on the same address and directory, after Kill.
 func (s *Server) Restart(tb testing.TB) {

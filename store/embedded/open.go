@@ -21,7 +21,7 @@ type Damage = wal.DamageError //nolint:errname // to the caller it is a finding
 //
 // It reads the whole log: about a second for a million messages. The end of the log
 // that a crash left half written is cut off. A directory for everybody to write to,
-// symlinks, and systems without flock are refused.
+// symlinks, and systems without locks of whole files (Solaris, AIX, Plan 9) are refused.
 //
 // Errors: store.ErrInvalid for c; store.ErrUnavailable when the directory cannot be
 // used, with the pid when another process uses it; store.ErrCorrupt, with file and

@@ -12,7 +12,6 @@ import (
 const (
 	dirMode    = 0o700
 	fileMode   = 0o600
-	othersMay  = 0o002 // write
 	lockName   = "lock"
 	maxPidText = 20
 )
@@ -40,7 +39,7 @@ func OpenDir(path string) (*Dir, error) {
 	if !info.IsDir() {
 		return nil, fmt.Errorf("%s is not a directory", path)
 	}
-	if info.Mode().Perm()&othersMay != 0 {
+	if writableByOthers(info) {
 		return nil, fmt.Errorf("everybody may write to %s (mode %#o): want 0700", path, info.Mode().Perm())
 	}
 	root, err := os.OpenRoot(path)
@@ -82,15 +81,16 @@ func (d *Dir) takeLock() error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.regular(f, lockName), d.lockFile(f)); err != nil {
+	if err := errors.Join(d.regular(f, lockName), d.lockBy(f)); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	d.lock = f
 	return nil
 }
 
-func (d *Dir) lockFile(f *os.File) error {
-	if err := flock(f); err != nil {
+// lockBy locks f and writes this process's pid into it.
+func (d *Dir) lockBy(f *os.File) error {
+	if err := lockFile(f); err != nil {
 		if !errors.Is(err, ErrLocked) {
 			return err
 		}
@@ -190,7 +190,7 @@ func (d *Dir) Sync() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(syncNames(f), f.Close())
 }
 
 func syncPath(path string) error {
@@ -198,7 +198,7 @@ func syncPath(path string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.Sync(), f.Close())
+	return errors.Join(syncNames(f), f.Close())
 }
 
 // file is a file of the operating system's.

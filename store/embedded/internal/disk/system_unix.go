@@ -5,18 +5,15 @@ package disk
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"syscall"
 )
 
-// flock locks a file without waiting.
-func flock(f *os.File) error {
-	err := control(f, func(fd int) error { return syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB) })
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		return ErrLocked
-	}
-	return err
-}
+const othersMay = 0o002 // write
+
+// writableByOthers reports whether every user may write to a directory.
+func writableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&othersMay != 0 }
 
 // spaceError makes the ways a file system says that it is full one.
 func spaceError(err error) error {
@@ -25,6 +22,9 @@ func spaceError(err error) error {
 	}
 	return err
 }
+
+// syncNames makes the names in an open directory durable.
+func syncNames(dir *os.File) error { return dir.Sync() }
 
 // control calls do with f's descriptor, again for as long as signals interrupt it.
 func control(f *os.File, do func(fd int) error) error {

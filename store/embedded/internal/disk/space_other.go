@@ -1,4 +1,4 @@
-//go:build unix && !linux
+//go:build !linux
 
 package disk
 
@@ -8,6 +8,6 @@ import "os"
 // store where on Linux only pushes would be refused.
 func allocate(*os.File, int64) error { return nil }
 
-// dataSync is fsync; on macOS Go makes it F_FULLFSYNC, which also empties the cache
-// of the drive.
+// dataSync is fsync. On macOS Go makes it F_FULLFSYNC, which also empties the cache
+// of the drive; on Windows it is FlushFileBuffers, which does the same.
 func dataSync(f *os.File) error { return f.Sync() }

@@ -1,0 +1,18 @@
+//go:build darwin || dragonfly || freebsd || illumos || linux || netbsd || openbsd
+
+package disk
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFile locks a file without waiting. The lock ends with the process.
+func lockFile(f *os.File) error {
+	err := control(f, func(fd int) error { return syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB) })
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		return ErrLocked
+	}
+	return err
+}
