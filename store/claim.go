@@ -21,7 +21,8 @@ type ClaimRequest struct {
 // ClaimResult is the answer to a claim.
 type ClaimResult struct {
 	// Deliveries in the order of due time, then id. Fewer than Max may be returned
-	// even if more are due: the reply is bounded to about MaxBatchBytes.
+	// even if more are due: the reply is bounded to about MaxBatchBytes, and a claim
+	// removes up to MaxExpired expired messages, which do not count against Max.
 	Deliveries []Delivery
 	// Wait is how long it will take until the next message is due or the next lease
 	// runs out, 0 when something is due now, at most MaxWait.

@@ -7,6 +7,7 @@ const (
 	MaxBatch      = 500              // items in one call
 	MaxBatchBytes = 1 << 20          // bodies, headers and keys of one push; a single larger message is allowed
 	MaxListLimit  = 1000             // records in one page
+	MaxExpired    = 1000             // expired messages that one claim removes
 	MaxPartitions = 1024             // partitions of a queue
 	MaxQueueName  = 128              // bytes of a queue name
 	MaxKey        = 255              // bytes of a key

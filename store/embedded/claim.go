@@ -90,12 +90,12 @@ func (h history) and(how ending, text string) history {
 	return h
 }
 
-// handOut gives out messages that are due. Expired ones count against r.Max, which
-// so bounds the work.
+// handOut gives out messages that are due. Those that are expired or cannot be read do
+// not count against r.Max; a claim ends after store.MaxExpired of them.
 func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery {
 	var deliveries []store.Delivery
 	bytes := 0
-	for range r.Max {
+	for useless := 0; len(deliveries) < r.Max && useless < store.MaxExpired; {
 		e := p.waiting.reached(now)
 		if e == nil {
 			break
@@ -103,11 +103,13 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 		if e.expired(now) {
 			p.count(countExpired)
 			p.remove(e)
+			useless++
 			continue
 		}
 		content, err := p.payload(e)
 		if err != nil {
 			p.condemn(e, err, now)
+			useless++
 			continue
 		}
 		bytes += len(content)

@@ -82,23 +82,25 @@ func TestAReplyIsBoundedInBytesButNeverEmpty(t *testing.T) {
 	}
 }
 
-func TestExpiredMessagesUseUpTheWorkOfAClaim(t *testing.T) {
+func TestClaim_RemovesExpiredMessagesUpToItsLimit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	ms := messages(20)
-	for i := range ms[:10] {
+	ms := messages(store.MaxExpired + 20)
+	for i := range ms[:store.MaxExpired+10] {
 		ms[i].TTL = 1000
 	}
-	r.push(ms...)
+	for batch := range slices.Chunk(ms, store.MaxBatch) {
+		r.push(batch...)
+	}
 	r.clock.move(time.Second)
 	if got := r.claimN(10); len(got.Deliveries) != 0 || got.Wait != 0 {
 		t.Fatalf("got %v, wait %v, want only expired ones, and to ask again at once", numbers(got.Deliveries), got.Wait)
 	}
-	if got := r.claimN(10); len(got.Deliveries) != 10 {
-		t.Errorf("got %d deliveries", len(got.Deliveries))
+	if got := r.stats().Counters.Expired; got != store.MaxExpired {
+		t.Errorf("expired %d, want %d", got, store.MaxExpired)
 	}
-	if got := r.stats().Counters.Expired; got != 10 {
-		t.Errorf("expired %d, want 10", got)
+	if got := r.claimN(10); len(got.Deliveries) != 10 {
+		t.Errorf("got %d deliveries behind 10 expired ones, want 10", len(got.Deliveries))
 	}
 }
 

@@ -53,6 +53,7 @@ const (
 	frameSize   = 256 // head, names, counters
 	itemSize    = 64  // one message moved and remembered
 	messageSize = 128 // one message pushed, besides its payload
+	removalSize = 17  // one message removed
 )
 
 func pushEffort(r *store.PushRequest) effort {
@@ -64,7 +65,7 @@ func pushEffort(r *store.PushRequest) effort {
 }
 
 func claimEffort(r *store.ClaimRequest) effort {
-	e := effort{size: frameSize + itemSize*(r.Max+maxSweep), use: wal.Drain, wait: untilWritten, idle: true}
+	e := effort{size: frameSize + itemSize*(r.Max+maxSweep) + removalSize*store.MaxExpired, use: wal.Drain, wait: untilWritten, idle: true}
 	if r.AckOnClaim {
 		e.wait = untilDurable // or a power cut would bring back what must come once
 	}

@@ -214,11 +214,12 @@ func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
 	return store.ClaimResult{Deliveries: given, Wait: m.wait()}
 }
 
-// give looks at the first r.Max messages that are due.
+// give hands out the first r.Max messages that are due and not expired, and removes the
+// expired ones before the last of them.
 func (m *model) give(r store.ClaimRequest) []store.Delivery {
 	var given []store.Delivery
-	for i, e := range m.waiting() {
-		if i == r.Max || e.at > m.floor() {
+	for _, e := range m.waiting() {
+		if len(given) == r.Max || e.at > m.floor() {
 			break
 		}
 		if m.expired(e) {

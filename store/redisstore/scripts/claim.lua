@@ -16,31 +16,23 @@
 -- ARGV[8] longest | int | us | the longest wait to answer
 -- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" of the deliveries that had any; no more than the wait when nothing is handed out
 -- CODES -
--- COST O((n + l) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
+-- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch receipt history count forget plan bury calls sweep ready deliver
+-- USES open time record fetch receipt history count forget plan bury calls sweep ready hand deliver
 if not s[1] then return {0, tonumber(ARGV[8])} end
 local answer, stale = recall('c:' .. ARGV[1], ARGV[2])
 if stale then return {2, 0} end
 if ARGV[6] == '2' then answer = answer or '' end
-local ids, dues, lease = {}, nil, soonest()
+local lease = soonest()
 if not answer and lease <= now then
   sweep(tonumber(ARGV[7]))
   lease = soonest()
 end
 if answer then
   replay(answer)
-elseif s[4] ~= '1' and copied < BUDGET then
-  ids, dues = ready(tonumber(ARGV[3]))
-end
-if #ids > 0 then
-  local taken = deliver(ids, dues, ARGV[5] == '1')
-  if #dead + #gone > 0 then
-    entomb()
-    settle()
-  end
-  redis.call('ZREMRANGEBYRANK', KEYS[4], 0, taken - 1)
+elseif s[4] ~= '1' then
+  hand_out(tonumber(ARGV[3]), ARGV[5] == '1')
   if handed > 0 and ARGV[5] ~= '1' then lease = math.min(lease, up + ARGV[4]) end
 end
 local where = table.concat(places, ' ')

@@ -1,23 +1,14 @@
--- What a claim hands out. places: "due receipt receipt... due receipt...", each due time
--- that of the receipts behind it; failed: "index:failures" of the deliveries that are not
--- the first try; records.
-local places, failed, records, handed, p, told = {}, {}, {}, 0, 0, nil
-local function hand(receipt, due, record)
-  if due ~= told then p, told, places[p + 1] = p + 1, due, due end
-  p, handed = p + 1, handed + 1
-  places[p], records[handed] = receipt, record
-end
-local function failing(failures)
-  if failures > 0 then failed[#failed + 1] = handed .. ':' .. failures end
-end
--- deliver(): leases due messages, and returns how many it walked over: expired and
--- unreadable ones too. Most have no history, no key and no expiry, which their heads tell
--- at a glance.
-local function deliver(ids, dues, once)
-  local leases, expired, l, due = {}, 0, 0, nil
+-- For claim: leases messages that are due.
+-- deliver(): leases due messages until as many have been handed out as are wanted, and
+-- removes those that are expired and buries those that cannot be read. Returns how many
+-- there were of all, and of the latter two. Most have no history, no key and no expiry,
+-- which their heads show at a glance.
+local function deliver(ids, dues, wanted, once)
+  local leases, expired, l, due, before = {}, 0, 0, nil, handed
   local recs, n = fetch(ids)
   local past_of, deadline = history(ids), digits(up + ARGV[4])
   for i = 1, n do
+    if handed == wanted then n = i - 1; break end
     local id, record, receipt = ids[i], recs[i], nil
     due = dues[i] or due
     if record and usual(record) and not past_of[i] then
@@ -47,31 +38,29 @@ local function deliver(ids, dues, once)
   end
   redis.call('ZREM', KEYS[3], '-')
   if l > 0 then redis.call('ZADD', KEYS[3], unpack(leases)) end
-  count('delivered', handed)
+  local here = handed - before
+  count('delivered', here)
   count('expired', expired)
-  if once then count('acked', handed) end
-  return n
-end
--- replay(): hands out what is still leased of an earlier answer.
-local function replay(answer)
-  local receipts, dues, ids = {}, {}, {}
-  local due
-  for text in string.gmatch(answer, '%S+') do
-    if #text >= 26 then
-      receipts[#receipts + 1], dues[#dues + 1], ids[#ids + 1] = text, due, string.sub(text, 1, 26)
-    else
-      due = text
-    end
+  if once then count('acked', here) end
+  if #dead + #gone > 0 then
+    entomb()
+    settle()
   end
-  if #receipts == 0 then return end
-  local held = redis.call('ZMSCORE', KEYS[3], unpack(receipts))
-  local recs, n = fetch(ids)
-  local past_of = history(ids)
-  for i = 1, n do
-    if held[i] and recs[i] then
-      local _, failures = past(past_of[i])
-      hand(receipts[i], dues[i], recs[i])
-      failing(failures)
-    end
+  redis.call('ZREMRANGEBYRANK', KEYS[4], 0, n - 1)
+  return n, n - here
+end
+-- hand_out(): leases messages that are due, up to most of them. Expired and unreadable
+-- messages do not count; where there are any, more is looked at, in growing steps, until
+-- EXPIRED of them are gone.
+local EXPIRED = 1000
+local function hand_out(most, once)
+  local walked, lost, ask = 0, 0, most
+  while ask > 0 and handed < most and copied < BUDGET do
+    local ids, dues = ready(ask)
+    if #ids == 0 then return end
+    local n, useless = deliver(ids, dues, most, once)
+    walked, lost = walked + n, lost + useless
+    if useless == 0 or #ids < ask then return end
+    ask = math.min(2 * walked, EXPIRED - lost)
   end
 end

@@ -1,0 +1,35 @@
+-- What a claim hands out. places: "due receipt receipt... due receipt...", each due time
+-- that of the receipts behind it; failed: "index:failures" of the deliveries that are not
+-- the first try; records.
+local places, failed, records, handed, p, told = {}, {}, {}, 0, 0, nil
+local function hand(receipt, due, record)
+  if due ~= told then p, told, places[p + 1] = p + 1, due, due end
+  p, handed = p + 1, handed + 1
+  places[p], records[handed] = receipt, record
+end
+local function failing(failures)
+  if failures > 0 then failed[#failed + 1] = handed .. ':' .. failures end
+end
+-- replay(): hands out what is still leased of an earlier answer.
+local function replay(answer)
+  local receipts, dues, ids = {}, {}, {}
+  local due
+  for text in string.gmatch(answer, '%S+') do
+    if #text >= 26 then
+      receipts[#receipts + 1], dues[#dues + 1], ids[#ids + 1] = text, due, string.sub(text, 1, 26)
+    else
+      due = text
+    end
+  end
+  if #receipts == 0 then return end
+  local held = redis.call('ZMSCORE', KEYS[3], unpack(receipts))
+  local recs, n = fetch(ids)
+  local past_of = history(ids)
+  for i = 1, n do
+    if held[i] and recs[i] then
+      local _, failures = past(past_of[i])
+      hand(receipts[i], dues[i], recs[i])
+      failing(failures)
+    end
+  end
+end
