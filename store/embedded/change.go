@@ -106,6 +106,7 @@ func (p *partition) stop(e *entry) {
 // note replaces what is known about the past of a message.
 func (p *partition) note(e *entry, past history) {
 	p.journal.noted(e, past)
+	p.queue.store.live.noted(e, past)
 	e.extra().history = past
 }
 

@@ -13,6 +13,15 @@ const maxSweep = 100
 // leaseRanOut is the failure text of a delivery that was not settled in time.
 const leaseRanOut = "lease ran out"
 
+const (
+	// condemnedMost bounds the failure text of a message that cannot be read.
+	condemnedMost = 128
+	// condemnedCounts is how many removals take as much of the log as one such message.
+	condemnedCounts = condemnSize/removeSize + 1
+	// uselessMost is how many removals a claim makes at most.
+	uselessMost = store.MaxExpired + condemnedCounts
+)
+
 // handedOut is what is remembered of a delivery; the rest is still in the partition
 // for as long as the delivery is of interest.
 type handedOut struct {
@@ -91,7 +100,7 @@ func (h history) and(how ending, text string) history {
 }
 
 // handOut gives out messages that are due. Those that are expired or cannot be read do
-// not count against r.Max; a claim ends after store.MaxExpired of them.
+// not count against r.Max; a claim ends after store.MaxExpired of them, or fewer of the latter.
 func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery {
 	var deliveries []store.Delivery
 	bytes := 0
@@ -109,7 +118,7 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 		content, err := p.payload(e)
 		if err != nil {
 			p.condemn(e, err, now)
-			useless++
+			useless += condemnedCounts
 			continue
 		}
 		bytes += len(content)
@@ -155,7 +164,7 @@ func (p *partition) handOutAgain(last []handedOut) []store.Delivery {
 // come back as the first one due for ever.
 func (p *partition) condemn(e *entry, err error, now instant) {
 	past := e.past()
-	past.failure = err.Error()[:min(len(err.Error()), store.MaxFailure)]
+	past.failure = err.Error()[:min(len(err.Error()), condemnedMost)]
 	p.count(countDeadLettered)
 	p.note(e, past)
 	p.bury(e, now.ms)

@@ -41,31 +41,38 @@ const (
 
 // effort is what a call may take.
 type effort struct {
-	size int     // bytes of the log, about
+	size int     // bytes of the log, at most
 	use  wal.Use // what for
 	wait patience
-	idle bool // there is nothing to wait for if the step found nothing to do
+	adds int64 // messages, for as long as they are not counted
+	idle bool  // there is nothing to wait for if the step found nothing to do
 }
 
-// Bytes that changes take in the log, about. Too low a number does no harm: the space
-// that is allocated ahead is larger.
+// Bytes that changes take in the log, at most: on a full disk there is no space besides
+// what was asked for. The terms are those of encoding.go, with the longest varints.
 const (
-	frameSize   = 256 // head, names, counters
-	itemSize    = 64  // one message moved and remembered
-	messageSize = 128 // one message pushed, besides its payload
-	removalSize = 17  // one message removed
+	frameSize   = 32 + 3 + store.MaxQueueName + 14*(1+1+5) + callSize // head, name, all counters, the caller
+	callSize    = 1 + 1 + store.MaxCallerName + 10 + 8 + 2 + 1
+	moveSize    = 1 + 16 + 8
+	noteSize    = 1 + 16 + 5 + 5 + 1 + 2 // besides the failure text
+	removeSize  = 1 + 16
+	sweepSize   = noteSize + len(leaseRanOut) + moveSize
+	handSize    = moveSize + 16 + 10 + 8 // one message handed out and remembered
+	condemnSize = noteSize + condemnedMost + moveSize
+	messageSize = 1 + 16 + 2 + 8 + 10 + 3 + 14 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
+	headerSize  = 4                                                          // a header besides its name and value
 )
 
 func pushEffort(r *store.PushRequest) effort {
 	size := frameSize
 	for i := range r.Messages {
-		size += messageSize + r.Messages[i].Size()
+		size += messageSize + r.Messages[i].Size() + headerSize*len(r.Messages[i].Headers)
 	}
-	return effort{size: size, use: wal.Add}
+	return effort{size: size, use: wal.Add, adds: int64(len(r.Messages))}
 }
 
 func claimEffort(r *store.ClaimRequest) effort {
-	e := effort{size: frameSize + itemSize*(r.Max+maxSweep) + removalSize*store.MaxExpired, use: wal.Drain, wait: untilWritten, idle: true}
+	e := effort{size: frameSize + handSize*r.Max + sweepSize*maxSweep + removeSize*uselessMost, use: wal.Drain, wait: untilWritten, idle: true}
 	if r.AckOnClaim {
 		e.wait = untilDurable // or a power cut would bring back what must come once
 	}
@@ -73,7 +80,7 @@ func claimEffort(r *store.ClaimRequest) effort {
 }
 
 func settleEffort(r *store.SettleRequest) effort {
-	e := effort{size: frameSize + itemSize*len(r.Items), use: wal.Drain}
+	e := effort{size: frameSize + (noteSize+moveSize)*len(r.Items), use: wal.Drain}
 	for i := range r.Items {
 		e.size += len(r.Items[i].Failure)
 	}
@@ -84,7 +91,7 @@ func settleEffort(r *store.SettleRequest) effort {
 }
 
 func moveEffort(items int) effort {
-	return effort{size: frameSize + itemSize*items, use: wal.Drain}
+	return effort{size: frameSize + (noteSize+moveSize)*items, use: wal.Drain}
 }
 
 // change runs one atomic step that may change a partition, and returns when its effect
@@ -95,6 +102,8 @@ func (s *Store) change(ctx context.Context, part *partition, e effort, do func(n
 		s.wakingStep(part, do)
 		return nil
 	}
+	s.live.coming.Add(e.adds) // before, or the reserve would be too small for them
+	defer s.live.coming.Add(-e.adds)
 	if err := s.log.Admit(e.size, e.use); err != nil {
 		return admitError(err, e.use)
 	}
@@ -119,10 +128,10 @@ func (s *Store) configureDurably(ctx context.Context, name string, c store.Chang
 	if s.log == nil || c == (store.Change{}) {
 		return s.configure(name, c)
 	}
-	if err := s.log.Admit(frameSize, wal.Drain); err != nil {
+	if err := s.log.Admit(settingsSize, wal.Drain); err != nil {
 		return store.Settings{}, admitError(err, wal.Drain)
 	}
-	defer s.log.Release(frameSize)
+	defer s.log.Release(settingsSize)
 	settings, err := s.configure(name, c)
 	if err != nil {
 		return settings, err

@@ -82,6 +82,29 @@ func (r *reader) history() history {
 	}
 }
 
+// appendNote appends a history, without the failure text if that is known already.
+func appendNote(b []byte, past history, known string) []byte {
+	b = binary.AppendUvarint(b, uint64(past.deliveries))
+	b = binary.AppendUvarint(b, uint64(past.failures))
+	b = append(b, byte(past.ended))
+	if past.failure == known {
+		return append(b, 0)
+	}
+	b = binary.AppendUvarint(b, uint64(len(past.failure))+1)
+	return append(b, past.failure...)
+}
+
+// note reads what appendNote wrote; same reports that the failure text is the known one.
+func (r *reader) note() (past history, same bool) {
+	past = history{deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()), ended: ending(r.byte())}
+	size := r.uvarint()
+	if size == 0 {
+		return past, true
+	}
+	past.failure = string(r.bytes(int(size - 1)))
+	return past, false
+}
+
 func appendPushed(b []byte, last *call[pushAnswer]) []byte {
 	b = appendCall(append(b, opPushed), last.caller, last.number, last.used, last.answer.count)
 	if last.answer.results == nil {

@@ -115,7 +115,7 @@ func (j *journal) noted(e *entry, past history) {
 		return
 	}
 	j.op(opNote, e.id)
-	j.body = appendHistory(j.body, past)
+	j.body = appendNote(j.body, past, e.past().failure)
 }
 
 // counted collects: a batch counts the same thing many times.
@@ -178,20 +178,39 @@ func (j *journal) locate(body wal.Spot) {
 }
 
 // usage is how much of the log is needed: about so many bytes, and messages.
-type usage struct{ bytes, messages atomic.Int64 }
+type usage struct {
+	bytes, messages atomic.Int64
+	coming          atomic.Int64 // messages of pushes under way, at most
+	besides         atomic.Int64 // bytes that are needed besides messages
+}
+
+// needed returns about how many bytes of the log a message needs.
+func needed(e *entry) int64 {
+	return int64(e.stored.size) + putOverhead + int64(len(e.past().failure))
+}
 
 func (u *usage) add(e *entry) {
-	u.bytes.Add(int64(e.stored.size) + putOverhead)
+	u.bytes.Add(needed(e))
 	u.messages.Add(1)
 }
 
 // drop takes back add; it does nothing for what was not added yet.
 func (u *usage) drop(e *entry) {
 	if e.stored != (stored{}) {
-		u.bytes.Add(-int64(e.stored.size) - putOverhead)
+		u.bytes.Add(-needed(e))
 		u.messages.Add(-1)
 	}
 }
+
+// noted follows a change of a message's history.
+func (u *usage) noted(e *entry, past history) {
+	if e.stored != (stored{}) {
+		u.bytes.Add(int64(len(past.failure) - len(e.past().failure)))
+	}
+}
+
+// all returns how many bytes of the log are needed.
+func (u *usage) all() int64 { return u.bytes.Load() + u.besides.Load() }
 
 func (j *journal) reset() {
 	clear(j.puts) // or they would keep the payloads

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
 
@@ -14,16 +15,17 @@ const (
 	// merging less often costs disk, more often costs writes.
 	garbageBusy = 64 << 20
 	garbageIdle = 512 << 10
+	// garbageScarce is put up with when space is scarce.
+	garbageScarce = 16 << 10
 	// mergeStep bounds the bytes written down again before they must be on disk.
 	mergeStep = 1 << 20
-	// mergeFullMost bounds what may be written down again on a full disk, to get back
-	// a whole segment: settles need what space there is.
-	mergeFullMost = 64 << 10
 
 	tendEvery = time.Second
+	// tendLeast is the time between rounds when space is scarce.
+	tendLeast = 20 * time.Millisecond
 
 	// The reserve lets messages be claimed and settled on a full disk: so many bytes
-	// for each, within limits.
+	// for each, within limits, and the failure texts of one call.
 	reservePerMessage = 128
 	reserveLeast      = 256 << 10
 	reserveMost       = 256 << 20
@@ -40,10 +42,9 @@ type caretaker struct {
 	logger *slog.Logger
 
 	lastEnd wal.Position // of the log after the last round: unchanged means idle
-	rest    int64        // bytes that count as garbage, but are all needed
 }
 
-// run does a round every second until ctx ends.
+// run does a round every second until ctx ends, and as soon as space becomes scarce.
 func (c *caretaker) run(ctx context.Context) {
 	ticker := time.NewTicker(tendEvery)
 	defer ticker.Stop()
@@ -52,39 +53,70 @@ func (c *caretaker) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+		case <-c.log.Low():
 		}
 		if err := c.round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, wal.ErrFull) {
 			c.logger.Warn("the space of the log could not be looked after", slog.Any("error", err))
+		}
+		select { // refused calls may ask for rounds faster than these can help
+		case <-ctx.Done():
+			return
+		case <-time.After(tendLeast):
 		}
 	}
 }
 
 // round looks after the space on the disk once.
 func (c *caretaker) round(ctx context.Context) error {
-	if err := c.log.KeepReserve(c.reserve()); err != nil {
-		return err
+	idle := c.log.End() == c.lastEnd
+	if !idle {
+		c.measure()
 	}
-	limit := int64(garbageBusy)
-	if c.log.End() == c.lastEnd || c.log.Full() {
-		limit = garbageIdle
-	}
-	err := c.mergeDownTo(ctx, limit)
+	err := c.mergeDownTo(ctx, c.limit(idle))
 	c.lastEnd = c.log.End()
-	return err
+	return errors.Join(err, c.log.KeepReserve())
 }
 
-func (c *caretaker) reserve() int64 {
-	return min(max(c.store.live.messages.Load()*reservePerMessage, reserveLeast), reserveMost)
+// limit returns how much garbage is put up with.
+func (c *caretaker) limit(idle bool) int64 {
+	needed := c.store.live.all()
+	switch {
+	case c.log.Scarce():
+		return max(garbageScarce, needed/8)
+	case idle:
+		return max(garbageIdle, needed)
+	}
+	return max(garbageBusy, needed)
+}
+
+// measure finds out how much of the log is needed besides messages.
+func (c *caretaker) measure() {
+	var size int
+	for _, p := range c.store.allPartitions() {
+		p.mu.Lock()
+		size += p.summarySize()
+		p.mu.Unlock()
+	}
+	c.store.live.besides.Store(int64(size + settingsSize*c.store.queueCount()))
+}
+
+// needs returns what the log must keep for a full disk.
+func (s *Store) needs() wal.Needs {
+	messages := s.live.messages.Load() + s.live.coming.Load()
+	texts := min(messages, store.MaxBatch) * store.MaxFailure
+	return wal.Needs{
+		Drain: min(reserveLeast+texts+messages*reservePerMessage, reserveMost),
+		Merge: s.live.all(),
+	}
 }
 
 // mergeDownTo merges until there is little garbage, or nothing is left that was there
 // in the beginning.
 func (c *caretaker) mergeDownTo(ctx context.Context, limit int64) error {
 	_, last := c.log.Ends()
-	for c.garbage()-c.rest > max(limit, c.store.live.bytes.Load()) {
+	for c.garbage() > limit {
 		oldest, active := c.log.Ends()
 		if oldest > last {
-			c.rest = c.garbage()
 			return nil
 		}
 		if oldest == active {
@@ -95,26 +127,17 @@ func (c *caretaker) mergeDownTo(ctx context.Context, limit int64) error {
 		if err := c.merge(ctx, oldest); err != nil {
 			return err
 		}
-		if now, _ := c.log.Ends(); now == oldest {
-			return nil // not worth it
-		}
 	}
 	return nil
 }
 
 // garbage returns how many bytes of the log are not needed, about.
-func (c *caretaker) garbage() int64 { return c.log.Size() - c.store.live.bytes.Load() }
+func (c *caretaker) garbage() int64 { return c.log.Size() - c.store.live.all() }
 
 // merge writes down again what is needed of the oldest segment, and drops it. It can
 // be cut short at any point: what then is in the log twice is the same.
 func (c *caretaker) merge(ctx context.Context, oldest uint32) error {
-	m := merging{caretaker: c, ctx: ctx, use: wal.Add}
-	if c.log.Full() {
-		if needed, err := m.needed(); err != nil || needed > mergeFullMost {
-			return err
-		}
-		m.use = wal.Drain
-	}
+	m := merging{caretaker: c, ctx: ctx}
 	if err := c.log.Scan(m.rewrite); err != nil {
 		return err
 	}
@@ -136,27 +159,7 @@ func (c *caretaker) merge(ctx context.Context, oldest uint32) error {
 type merging struct {
 	*caretaker
 	ctx     context.Context //nolint:containedctx // lives as long as one call
-	use     wal.Use
-	unsaved int // bytes written down again that may not be on disk yet
-}
-
-// needed returns how many bytes of the oldest segment are needed.
-func (m *merging) needed() (int, error) {
-	needed := 0
-	err := m.log.Scan(func(spot wal.Spot, body []byte) error {
-		p, puts, err := m.puts(spot, body)
-		if err == nil && p != nil {
-			p.mu.Lock()
-			defer p.mu.Unlock()
-			for _, c := range puts {
-				if p.stands(&c) != nil {
-					needed += len(c.whole) + putOverhead
-				}
-			}
-		}
-		return err
-	})
-	return needed, err
+	unsaved int             // bytes written down again that may not be on disk yet
 }
 
 // rewrite writes down again those messages of a frame that are still where it put them.
@@ -165,13 +168,30 @@ func (m *merging) rewrite(spot wal.Spot, body []byte) error {
 	if err != nil || len(puts) == 0 {
 		return err
 	}
-	return m.write(p, len(body), func() {
-		for _, c := range puts {
-			if e := p.stands(&c); e != nil {
-				p.journal.rewrite(e, e.state, payload(c.whole))
-			}
-		}
+	return m.write(p, rewriting{
+		size: func() int { return p.putsSize(puts) },
+		do:   func() { p.putAgain(puts) },
 	})
+}
+
+// putsSize returns how many bytes putAgain writes, at most.
+func (p *partition) putsSize(puts []change) int {
+	size := 0
+	for _, c := range puts {
+		if e := p.stands(&c); e != nil {
+			size += messageSize + len(c.whole) + len(e.past().failure)
+		}
+	}
+	return size
+}
+
+// putAgain writes down again those messages that are still where a frame put them.
+func (p *partition) putAgain(puts []change) {
+	for _, c := range puts {
+		if e := p.stands(&c); e != nil {
+			p.journal.rewrite(e, e.state, payload(c.whole))
+		}
+	}
 }
 
 // puts returns the messages that a frame puts into a partition.
@@ -204,16 +224,15 @@ func (p *partition) stands(put *change) *entry {
 // summarize writes down what a partition knows besides its messages, unless that was
 // done in a segment that stays.
 func (m *merging) summarize(p *partition, oldest uint32) error {
-	p.mu.Lock()
-	size := p.summarySize()
-	p.mu.Unlock()
 	if p.journal.home > oldest { // nobody but the caretaker uses it
 		return nil
 	}
 	_, active := m.log.Ends()
-	err := m.write(p, size, p.summarize)
+	if err := m.write(p, rewriting{size: p.summarySize, do: p.summarize}); err != nil {
+		return err
+	}
 	p.journal.home = active
-	return err
+	return nil
 }
 
 // settings writes down the settings of all queues, likewise.
@@ -223,24 +242,57 @@ func (m *merging) settings(oldest uint32) error {
 		return err
 	}
 	for _, name := range names {
-		const size = 256 // the longest name and four numbers
-		if err := m.log.Admit(size, m.use); err != nil {
+		if err := m.log.Admit(settingsSize, wal.Merge); err != nil {
 			return err
 		}
 		m.store.repeatSettings(name, oldest)
-		m.log.Release(size)
+		m.log.Release(settingsSize)
 	}
 	return nil
 }
 
-// write runs one step that writes about so many bytes. Now and then it waits for the
-// disk, so that a merge never gets far ahead of it and others get their turn.
-func (m *merging) write(p *partition, size int, do func()) error {
-	if err := m.log.Admit(size, m.use); err != nil {
-		return err
+// rewriting is a step of a merge on one partition. Its functions are called under the
+// partition's mutex.
+type rewriting struct {
+	size func() int // bytes that do appends now, at most; 0: nothing
+	do   func()
+}
+
+// write runs one step of a merge. Now and then it waits for the disk, so that a merge
+// never gets far ahead of it and others get their turn.
+func (m *merging) write(p *partition, r rewriting) error {
+	p.mu.Lock()
+	size := r.size()
+	p.mu.Unlock()
+	for size > 0 {
+		admitted := size + frameSize
+		if err := m.log.Admit(admitted, wal.Merge); err != nil {
+			return err
+		}
+		var end wal.Position
+		end, size = p.rewrite(r, size)
+		m.log.Release(admitted)
+		if size == 0 {
+			return m.saved(admitted, end)
+		}
 	}
-	defer m.log.Release(size)
-	end := p.rewriting(do)
+	return nil
+}
+
+// rewrite runs a step if it needs no more than was admitted; else it returns what it needs.
+func (p *partition) rewrite(r rewriting, admitted int) (end wal.Position, missing int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if size := r.size(); size > admitted {
+		return 0, size
+	}
+	r.do()
+	end, _ = p.journal.commit()
+	return end, 0
+}
+
+// saved notes that bytes were written, and waits for the disk when they are many.
+func (m *merging) saved(size int, end wal.Position) error {
 	if m.unsaved += size; m.unsaved < mergeStep {
 		return nil
 	}
@@ -248,18 +300,11 @@ func (m *merging) write(p *partition, size int, do func()) error {
 	return m.log.Synced(m.ctx, end)
 }
 
-func (p *partition) rewriting(do func()) wal.Position {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	do()
-	end, _ := p.journal.commit()
-	return end
-}
-
 // begin prepares a store that was just opened. One that was repaired is written down
 // anew at once, so that it opens without repair the next time.
 func (c *caretaker) begin(ctx context.Context) error {
-	if err := c.log.KeepReserve(c.reserve()); err != nil {
+	c.measure()
+	if err := c.log.KeepReserve(); err != nil {
 		return err
 	}
 	if len(c.store.damage) == 0 {
@@ -275,9 +320,6 @@ func (c *caretaker) begin(ctx context.Context) error {
 		}
 		if err := c.merge(ctx, oldest); err != nil {
 			return err
-		}
-		if now, _ := c.log.Ends(); now == oldest {
-			return wal.ErrFull
 		}
 	}
 }

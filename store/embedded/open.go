@@ -72,7 +72,7 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 	}
 	log, err := wal.Open(wal.Config{
 		Disk: d, SyncEvery: c.SyncEvery, NeverSync: c.NeverSync, Salvage: c.Repair, Logger: logger,
-		SegmentSize: t.segmentSize, Checksum: t.checksum,
+		SegmentSize: t.segmentSize, Checksum: t.checksum, Needs: s.needs,
 	}, s.replay)
 	if err != nil {
 		return nil, openError(err)

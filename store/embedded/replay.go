@@ -17,18 +17,20 @@ type frame struct {
 
 // change is one change of a step. What is set depends on op.
 type change struct {
-	op      byte
-	id      store.ID
-	entry   *entry // opPut
-	state   state
-	whole   []byte // payload
-	at      int64
-	past    history
-	counter counter
-	by      int64
-	totals  [counters]int64
-	pushed  call[pushAnswer]
-	claimed call[[]handedOut]
+	op    byte
+	id    store.ID
+	entry *entry // opPut
+	state state
+	whole []byte // payload
+	at    int64
+	past  history
+	// sameText says that past is without the failure text, which stays what it was.
+	sameText bool
+	counter  counter
+	by       int64
+	totals   [counters]int64
+	pushed   call[pushAnswer]
+	claimed  call[[]handedOut]
 }
 
 // readFrame reads the head of a frame.
@@ -62,7 +64,8 @@ func (f *frame) next() (c change, more bool) {
 	case opSchedule, opLease, opBury, opRedrive:
 		c.id, c.at = f.id(), f.int64()
 	case opNote:
-		c.id, c.past = f.id(), f.history()
+		c.id = f.id()
+		c.past, c.sameText = f.note()
 	case opCount:
 		c.counter, c.by = counter(f.byte()), int64(f.uvarint())
 		if c.counter >= counters {
@@ -167,6 +170,14 @@ func (p *partition) replayOn(e *entry, c *change, live *usage) {
 	case opStop:
 		p.stop(e)
 	case opNote:
-		p.note(e, c.past)
+		p.replayNote(e, c)
 	}
+}
+
+func (p *partition) replayNote(e *entry, c *change) {
+	past := c.past
+	if c.sameText {
+		past.failure = e.past().failure
+	}
+	p.note(e, past)
 }

@@ -87,6 +87,9 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 	return settings, nil
 }
 
+// settingsSize is how many bytes writeSettings appends, at most.
+const settingsSize = 32 + 2 + store.MaxQueueName + 3*10
+
 // writeSettings appends the settings to the log, if there is one, under the store's
 // mutex.
 func (q *queue) writeSettings() {

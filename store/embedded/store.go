@@ -171,6 +171,13 @@ func (s *Store) known(name string) ([]string, error) {
 	return []string{name}, nil
 }
 
+// queueCount returns how many queues there are.
+func (s *Store) queueCount() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.queues)
+}
+
 // shards returns a queue's settings and partitions.
 func (s *Store) shards(name string) (store.Settings, []*partition) {
 	s.mu.RLock()

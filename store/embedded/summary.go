@@ -47,12 +47,16 @@ func (p *partition) stillHeld(answer []handedOut) []handedOut {
 	return held
 }
 
-// summarySize returns about how many bytes summarize writes.
+// summarySize returns how many bytes summarize appends, at most.
 func (p *partition) summarySize() int {
-	const perCall, perItem = 128, 32
-	size := perCall + perCall*(len(p.producers.byName)+len(p.consumers.byName))
-	for e := p.consumers.recent.Front(); e != nil; e = e.Next() {
-		size += perItem * len(e.Value.(*call[[]handedOut]).answer) //nolint:forcetypeassert // all are
+	const totals, perResult, perDelivery = 1 + int(counters)*10, 1 + 16, 16 + 10 + 8
+	callers := len(p.producers.byName) + len(p.consumers.byName)
+	size := frameSize + totals + callSize*callers
+	for e := p.producers.recent.Front(); e != nil; e = e.Next() {
+		size += perResult * len(e.Value.(*call[pushAnswer]).answer.results) //nolint:forcetypeassert // all are
 	}
-	return size
+	for e := p.consumers.recent.Front(); e != nil; e = e.Next() {
+		size += perDelivery * len(e.Value.(*call[[]handedOut]).answer) //nolint:forcetypeassert // all are
+	}
+	return size + size/summaryFrame*frameSize
 }

@@ -6,7 +6,8 @@
 //	log.go      appending
 //	window.go   the last bytes of the log, in memory
 //	commit.go   writing, fsync, and those who wait for them
-//	room.go     space on the disk: allocated ahead, and kept for a full disk
+//	room.go     space on the disk, allocated before it is needed
+//	reserve.go  space on the disk that is kept for when it is full
 //	read.go     reading single pieces, and whole segments for a merge
 //	recover.go  opening: what a crash leaves, and what only damage can
 //

@@ -24,9 +24,13 @@ type Config struct {
 	// NeverSync leaves it to the operating system when to sync, segments that are
 	// full apart.
 	NeverSync bool
-	// SegmentSize is the size in bytes at which a segment is full; 0 is 32 MiB. One
-	// can become larger by what was under way when it reached it.
+	// SegmentSize is the size in bytes at which a segment is full; 0 is 1/16 of the log,
+	// within 1 MiB and 32 MiB, and more in logs beyond 8 GiB. One can become larger by what
+	// was under way when it reached it.
 	SegmentSize int
+	// Needs returns what space is to be kept for a full disk; nil is none. It is called
+	// with locks held and must not call the log.
+	Needs func() Needs
 	// Salvage makes Open go on behind damage, and report it in Log.Damage.
 	Salvage bool
 	// Checksum of frames; nil is CRC-32C. For tests that break it.
@@ -51,6 +55,7 @@ type Log struct {
 	segmentSize int
 	syncEvery   time.Duration
 	neverSync   bool
+	needs       func() Needs
 	damage      []DamageError
 
 	growing sync.Mutex // held while space is made: one segment, one allocation at a time
@@ -66,7 +71,9 @@ type Log struct {
 	written  Position // up to here it is in the files
 	synced   Position // and up to here on disk
 	promised int      // bytes that were admitted and may yet be appended
-	full     bool     // the reserve is gone: nothing new is admitted
+	reserved int64    // bytes of the reserve
+	largest  int64    // size of the largest segment that was ended
+	full     bool     // nothing new is admitted
 	next     *batch   // who waits for bytes that no sync under way includes
 	flying   *batch   // who waits for the sync under way; nil if none is
 	err      error    // why nothing can be appended any more
@@ -74,6 +81,7 @@ type Log struct {
 	lastWaiting int           // who waited for the last sync, under mu
 	lastSync    time.Duration // how long it took; the committer's own
 
+	low     chan struct{} // gets a value when space becomes scarce
 	wake    chan struct{} // tells the committer that somebody waits
 	closing chan struct{}
 	stopped chan struct{} // closed when the committer has returned
@@ -82,17 +90,14 @@ type Log struct {
 func newLog(c Config) *Log {
 	l := &Log{
 		disk: c.Disk, logger: c.Logger, sum: c.Checksum, segmentSize: c.SegmentSize,
-		syncEvery: c.SyncEvery, neverSync: c.NeverSync,
-		next: newBatch(), wake: make(chan struct{}, 1), closing: make(chan struct{}), stopped: make(chan struct{}),
+		syncEvery: c.SyncEvery, neverSync: c.NeverSync, needs: c.Needs,
+		next: newBatch(), low: make(chan struct{}, 1), wake: make(chan struct{}, 1), closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if l.logger == nil {
 		l.logger = slog.Default()
 	}
 	if l.sum == nil {
 		l.sum = checksum
-	}
-	if l.segmentSize == 0 {
-		l.segmentSize = 32 << 20
 	}
 	l.reserve.disk = c.Disk
 	return l
@@ -174,6 +179,7 @@ func (l *Log) Close() error {
 	}
 	l.next.finish(l.err)
 	l.next = newBatch()
+	err = errors.Join(err, l.reserve.close())
 	for _, s := range l.segments {
 		err = errors.Join(err, s.file.Close())
 	}

@@ -104,7 +104,7 @@ func (l *Log) tidy() ([]uint32, error) {
 		if number, ok := segmentNumber(name); ok {
 			numbers = append(numbers, number) // names of one length: their order is that of the numbers
 		}
-		if name == reserveName || strings.HasSuffix(name, logSuffix+newSuffix) {
+		if strings.HasSuffix(name, logSuffix+newSuffix) {
 			if err := l.disk.Remove(name); err != nil {
 				return nil, err
 			}
@@ -210,6 +210,11 @@ func (l *Log) begin() error {
 	for i, s := range l.segments[1:] {
 		s.base = l.segments[i].end()
 	}
+	for _, s := range l.segments[:len(l.segments)-1] {
+		l.largest = max(l.largest, int64(s.size))
+	}
+	l.active().limit = l.limit(int64(l.active().end()))
+	l.largest = max(l.largest, int64(l.active().limit), int64(l.active().size))
 	l.current = l.active()
 	l.written = l.current.end()
 	l.synced = l.written

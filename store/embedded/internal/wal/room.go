@@ -13,13 +13,13 @@ type Use int
 // What there may be too little space for.
 const (
 	Add   Use = iota // more messages: refused when the disk is full
-	Drain            // what lets messages go, or moves them: has the reserve too
+	Drain            // what lets messages go, or moves them: may use the reserve
+	Merge            // what makes space: may use the part of the reserve that Drain may not
 )
 
 const (
 	allocateLeast = 64 << 10
 	allocateMost  = 4 << 20
-	reserveName   = "reserve"
 )
 
 // Admit makes sure that so many bytes can be appended, before anything is changed
@@ -33,20 +33,34 @@ func (l *Log) Admit(n int, use Use) error {
 	}
 	l.growing.Lock()
 	defer l.growing.Unlock()
-	if done, err := l.promise(n, use); done || err != nil {
-		return err // somebody else made the space
+	for {
+		// Somebody else may have made the space, or have been promised what was just made.
+		if done, err := l.promise(n, use); done || err != nil {
+			return err
+		}
+		err := l.makeRoom(n, use)
+		if errors.Is(err, ErrFull) && use == Add {
+			l.refuse()
+		}
+		if err != nil {
+			return err
+		}
 	}
-	err := l.grow(n)
-	if errors.Is(err, disk.ErrFull) && use == Drain && l.spendReserve() {
-		err = l.grow(n)
+}
+
+// makeRoom makes space for n bytes more. On a full disk it asks for no more than that,
+// and then for what the use may have of the reserve. It is called with growing held.
+func (l *Log) makeRoom(n int, use Use) error {
+	if use == Add {
+		if err := l.fillReserve(); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return err
+	err := l.grow(n, allocateMost)
+	if errors.Is(err, disk.ErrFull) {
+		err = l.squeezed(n, use, func() error { return l.grow(n, n) })
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.promised += n
-	return nil
+	return err
 }
 
 // Release gives back what Admit promised.
@@ -66,7 +80,9 @@ func (l *Log) promise(n int, use Use) (done bool, err error) {
 		return false, l.err
 	case l.full && use == Add:
 		return false, fmt.Errorf("what is left is kept for messages to go: %w", ErrFull)
-	case s.size >= l.segmentSize, int64(s.size+l.promised+n) > s.allocated:
+	case s.size >= s.limit, int64(s.size+l.promised+n) > s.allocated:
+		return false, nil
+	case use == Add && l.reserved < l.floor(Add):
 		return false, nil
 	}
 	l.promised += n
@@ -74,18 +90,21 @@ func (l *Log) promise(n int, use Use) (done bool, err error) {
 }
 
 // grow makes space for what was promised and n bytes more, in the active segment or,
-// when that is full, in a new one. It is called with growing held.
-func (l *Log) grow(n int) error {
+// when that is full, in a new one. It allocates up to ahead bytes at a time: the larger
+// the segment the more, so that an idle store keeps next to nothing. It is called with
+// growing held.
+func (l *Log) grow(n, ahead int) error {
 	l.mu.Lock()
 	s, promised := l.active(), l.promised
 	size := s.size
 	l.mu.Unlock()
-	if size >= l.segmentSize {
-		return l.roll(n)
+	if size >= s.limit {
+		return l.roll(max(n, min(ahead, allocateLeast)))
 	}
-	// The larger the segment, the more at a time; an idle store keeps next to nothing.
-	ahead := min(max(size/4, allocateLeast), allocateMost)
-	want := int64(size + promised + max(n, ahead))
+	want := int64(size + promised + max(n, min(ahead, max(size/4, allocateLeast))))
+	if want <= s.allocated {
+		return nil
+	}
 	if err := s.file.Allocate(want); err != nil {
 		return l.cannotGrow(err)
 	}
@@ -100,22 +119,57 @@ func (l *Log) grow(n int) error {
 func (l *Log) roll(n int) error {
 	l.mu.Lock()
 	old, promised := l.active(), l.promised
+	total := int64(old.end() - l.segments[0].base)
 	l.mu.Unlock()
-	s := &segment{number: old.number + 1, sealer: sealer{sum: l.sum}}
-	if err := createSegment(l.disk, s, int64(segmentHead+promised+max(n, allocateLeast))); err != nil {
+	s := &segment{number: old.number + 1, sealer: sealer{sum: l.sum}, limit: l.limit(total)}
+	if err := createSegment(l.disk, s, int64(segmentHead+promised+n)); err != nil {
 		return l.cannotGrow(err)
 	}
 	if err := l.disk.Sync(); err != nil {
 		return l.fail(errors.Join(err, s.file.Close()))
 	}
+	for {
+		missing, err := l.publish(s, n)
+		if err != nil {
+			return errors.Join(err, s.file.Close())
+		}
+		if missing == 0 {
+			return nil
+		}
+		if err := s.file.Allocate(missing); err != nil {
+			return l.cannotGrow(errors.Join(err, s.file.Close(), l.disk.Remove(segmentName(s.number))))
+		}
+		s.allocated = missing
+	}
+}
+
+// limit returns the size at which the next segment of a log of so many bytes is full.
+// Segments grow with the log, so that they are few and each of them, which is what a merge
+// needs space for, is a small part of it.
+func (l *Log) limit(total int64) int {
+	const least, usual, most = 1 << 20, 32 << 20, 1 << 30
+	if l.segmentSize > 0 {
+		return l.segmentSize
+	}
+	return int(min(max(total/16, least), max(usual, total/256), most))
+}
+
+// publish makes s the active segment, unless more has been promised meanwhile than there is
+// space for in it: then it returns what s must have.
+func (l *Log) publish(s *segment, n int) (missing int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err != nil { // the log has stopped meanwhile: the segment stays empty
-		return errors.Join(l.err, s.file.Close())
+		return 0, l.err
 	}
+	if want := int64(segmentHead + l.promised + n); want > s.allocated {
+		return want, nil
+	}
+	old := l.active()
+	l.largest = max(l.largest, int64(old.size), int64(s.limit))
 	s.base = old.end()
 	l.segments = append(l.segments, s)
-	return nil
+	return 0, nil
 }
 
 // cannotGrow tells a full disk, which may pass, from one that fails.
@@ -126,13 +180,6 @@ func (l *Log) cannotGrow(err error) error {
 	return l.fail(err)
 }
 
-// Full reports whether there is only the reserve left, or less.
-func (l *Log) Full() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.full
-}
-
 // Roll ends the active segment, so that it can be merged.
 func (l *Log) Roll() error {
 	l.growing.Lock()
@@ -140,68 +187,5 @@ func (l *Log) Roll() error {
 	if err := l.failure(); err != nil {
 		return err
 	}
-	return l.roll(0)
-}
-
-// spendReserve gives the reserve's space back to the disk; false if there was none.
-func (l *Log) spendReserve() bool {
-	if !l.reserve.spend() {
-		return false
-	}
-	l.setFull(true)
-	l.logger.Warn("the disk is full: new messages are refused until there is space again")
-	return true
-}
-
-// KeepReserve sees to it that about so many bytes are kept for Drain. While they
-// cannot be had, Add is refused. It is to be called now and then.
-func (l *Log) KeepReserve(size int64) error {
-	l.growing.Lock()
-	defer l.growing.Unlock()
-	err := l.reserve.keep(size)
-	if l.setFull(err != nil) && err == nil {
-		l.logger.Info("there is space on the disk again: new messages are accepted")
-	}
-	if errors.Is(err, disk.ErrFull) {
-		return nil // the log has become full, that is all
-	}
-	return err
-}
-
-// setFull reports whether the log was full before.
-func (l *Log) setFull(full bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	was := l.full
-	l.full = full
-	return was
-}
-
-// reserve is a file that does nothing but take up space.
-type reserve struct {
-	disk disk.Disk
-	size int64 // 0: there is none
-}
-
-// keep makes the reserve so large, unless it is of about that size already.
-func (r *reserve) keep(size int64) error {
-	if r.size >= size/2 && r.size <= size*4 && r.size > 0 {
-		return nil
-	}
-	r.spend()
-	f, err := r.disk.Create(reserveName)
-	if err != nil {
-		return err
-	}
-	if err := f.Allocate(size); err != nil {
-		return errors.Join(err, f.Close(), r.disk.Remove(reserveName))
-	}
-	r.size = size
-	return f.Close()
-}
-
-func (r *reserve) spend() bool {
-	spent := r.size > 0 && r.disk.Remove(reserveName) == nil
-	r.size = 0
-	return spent
+	return l.squeezed(segmentHead, Merge, func() error { return l.roll(0) })
 }

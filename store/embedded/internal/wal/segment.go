@@ -32,6 +32,7 @@ type segment struct {
 	file      disk.File
 	base      Position // of its first byte
 	size      int      // bytes appended, written or not, header included
+	limit     int      // the size at which it is full
 	allocated int64    // bytes of the file that cannot fail for want of space
 }
 
