@@ -195,6 +195,9 @@ func (l *Log) seal() error {
 	if err := l.sync(); err != nil {
 		return err
 	}
+	if err := l.roomToEnd(); err != nil {
+		return passing(err) // without that frame the log is as durable
+	}
 	l.Append(nil)
 	return l.sync()
 }

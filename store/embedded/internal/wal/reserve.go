@@ -190,7 +190,7 @@ func (r *reserve) resize(size int64) error {
 	return nil
 }
 
-// passing hides that there is no space for a reserve: its size says so.
+// passing returns nil for ErrFull, where a lack of space is no failure.
 func passing(err error) error {
 	if errors.Is(err, disk.ErrFull) {
 		return nil

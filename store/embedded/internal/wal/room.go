@@ -180,6 +180,19 @@ func (l *Log) cannotGrow(err error) error {
 	return l.fail(err)
 }
 
+// roomToEnd makes space for the frame that ends the log. It is called with growing held.
+func (l *Log) roomToEnd() error {
+	l.mu.Lock()
+	s := l.active()
+	want := int64(s.size + l.promised + frameHead)
+	enough := want <= s.allocated
+	l.mu.Unlock()
+	if enough {
+		return nil
+	}
+	return l.squeezed(frameHead, Merge, func() error { return s.file.Allocate(want) })
+}
+
 // Roll ends the active segment, so that it can be merged.
 func (l *Log) Roll() error {
 	l.growing.Lock()

@@ -72,3 +72,24 @@ func TestAdmit_ReserveKeepsUpWithWhatIsAdded(t *testing.T) {
 		r.must(r.Close())
 	}
 }
+
+// A log on a disk without a byte left is closed in good order, and opened again.
+func TestClose_FullDisk(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := open(t, d, nil)
+	for n := range 3 {
+		_, end := r.put("x")
+		r.must(r.Synced(t.Context(), end))
+		r.must(r.Close())
+		d.SetCapacity(d.Used())
+		r = open(t, d, nil)
+		r.must(r.Close())
+		d.SetCapacity(0)
+		r = open(t, d, nil)
+		if len(r.read) != n+1 {
+			t.Errorf("%d frames, want %d", len(r.read), n+1)
+		}
+	}
+	r.must(r.Close())
+}
