@@ -122,7 +122,11 @@ func digits(text []byte) string {
 func (d *Dir) Name() string { return d.root.Name() }
 
 // Close gives up the lock. Files that are still open stay usable.
-func (d *Dir) Close() error { return errors.Join(d.lock.Close(), d.root.Close()) }
+//
+// It unlocks before it closes: a process that another goroutine is about to start has
+// the lock's descriptor as well until its program runs, and closing ours alone would
+// leave the directory locked until then.
+func (d *Dir) Close() error { return errors.Join(unlockFile(d.lock), d.lock.Close(), d.root.Close()) }
 
 // List returns the names of everything that is not a directory, but the lock's. That
 // may be symlinks: Open refuses them.

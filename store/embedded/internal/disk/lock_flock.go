@@ -16,3 +16,8 @@ func lockFile(f *os.File) error {
 	}
 	return err
 }
+
+// unlockFile ends the lock, whatever other process has a copy of the descriptor.
+func unlockFile(f *os.File) error {
+	return control(f, func(fd int) error { return syscall.Flock(fd, syscall.LOCK_UN) })
+}

@@ -15,3 +15,5 @@ import (
 func lockFile(*os.File) error {
 	return fmt.Errorf("a directory cannot be locked on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 }
+
+func unlockFile(*os.File) error { return nil }
