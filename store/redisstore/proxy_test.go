@@ -14,16 +14,39 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// proxy stands before a server and, when it is armed, lets one script run and throws its
-// reply away, with the connection.
+// proxy stands before a server. It can let the scripts of a request run and throw their
+// replies away, with the connection.
 type proxy struct {
 	server   *redistest.Server
 	listener net.Listener
-	armed    atomic.Int64 // replies still to be lost
 	lost     atomic.Int64
 	running  sync.WaitGroup
 	mu       sync.Mutex
+	lose     func(request []byte) bool // decides for what runs scripts; nil: nothing is lost
 	open     []net.Conn
+}
+
+// loseIf makes lose decide whose replies get lost from now on. It is called for one
+// request at a time.
+func (p *proxy) loseIf(lose func(request []byte) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lose = lose
+}
+
+// loseNext loses the replies of the next n requests.
+func (p *proxy) loseNext(n int) {
+	p.loseIf(func([]byte) bool {
+		n--
+		return n >= 0
+	})
+}
+
+// loses tells whether a request runs scripts whose replies get lost.
+func (p *proxy) loses(request []byte) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lose != nil && bytes.Contains(bytes.ToLower(request), []byte("evalsha")) && p.lose(request)
 }
 
 func startProxy(t *testing.T, server *redistest.Server) *proxy {
@@ -80,8 +103,7 @@ func (p *proxy) pass(from, to net.Conn, losing *atomic.Bool, replies bool) {
 			p.lost.Add(1)
 			return
 		}
-		if !replies && bytes.Contains(bytes.ToLower(buffer[:n]), []byte("evalsha")) && p.armed.Load() > 0 {
-			p.armed.Add(-1)
+		if !replies && p.loses(buffer[:n]) {
 			losing.Store(true)
 		}
 		if _, err := to.Write(buffer[:n]); err != nil {
@@ -112,7 +134,7 @@ func TestPromise4LostReplyOfAPush(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(1, 10)...)
-	p.armed.Store(2)
+	p.loseNext(2)
 	r.push(r.messages(5, 10)...)
 	r.want("lost", p.lost.Load(), 2)
 	r.want("sent", r.stats().Counters.Sent, 6)
@@ -123,7 +145,7 @@ func TestPromise4LostReplyOfAClaim(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(5, 10)...)
-	p.armed.Store(1)
+	p.loseNext(1)
 	ds := r.claim(5)
 	r.want("lost", p.lost.Load(), 1)
 	r.want("deliveries", len(ds), 5)
@@ -143,7 +165,7 @@ func TestPromise4LostReplyOfASettle(t *testing.T) {
 			r, p := proxied(t)
 			r.push(r.messages(1, 10)...)
 			ds := r.claim(1)
-			p.armed.Store(1)
+			p.loseNext(1)
 			r.want("code", r.settle(v, ds...), []store.Code{want})
 			r.want("lost", p.lost.Load(), 1)
 			c := r.stats().Counters
@@ -162,7 +184,7 @@ func TestPromise4LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
 	r, p := proxied(t)
 	r.push(r.messages(1, 10)...)
 	r.settle(store.Ack, r.claim(1)...)
-	p.armed.Store(1)
+	p.loseNext(1)
 	request := r.claimRequest(1)
 	_, err := r.Claim(r.ctx(), r.p, request)
 	r.must(err)
