@@ -179,22 +179,27 @@ func TestRedisServerIsKilledAndComesBack(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 60*time.Second)
 	defer stop()
 	var seen tally
-	halfway := make(chan struct{})
-	var once sync.Once
-	done := make(chan error, 1)
+	var handled atomic.Int64
+	halfway, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- q.Consume(ctx, func(_ context.Context, d *dueq.Delivery) error {
-			seen.add(d.ID)
-			if seen.distinct() == messages/2 {
-				once.Do(func() { close(halfway) })
+			if seen.add(d.ID) > 1 {
+				return nil
 			}
-			if seen.distinct() == messages {
+			switch handled.Add(1) { // each number comes once, however many handlers run
+			case messages / 2:
+				close(halfway)
+			case messages:
 				stop()
 			}
 			return nil
 		}, dueq.ConsumeConfig{Concurrency: 4, Lease: 2 * time.Second})
 	}()
-	<-halfway
+	select {
+	case <-halfway:
+	case err := <-done:
+		t.Fatalf("Consume ended with %v after %d messages", err, handled.Load())
+	}
 	server.Kill()
 	server.Restart(t)
 	if err := <-done; err != nil {
