@@ -36,7 +36,7 @@ func StartSentinel(tb testing.TB) (sentinel, master, replica *Server) {
 func startSentinel(tb testing.TB, host, port string) *Server {
 	tb.Helper()
 	dir := tb.TempDir()
-	s, err := newServer(dir)
+	s, err := newServer(tb, dir)
 	if err != nil {
 		tb.Fatal(err)
 	}

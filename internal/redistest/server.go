@@ -3,7 +3,6 @@ package redistest
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -40,7 +39,7 @@ func Start(tb testing.TB, args ...string) *Server {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = os.RemoveAll(dir) })
-	s, err := newServer(dir, args...)
+	s, err := newServer(tb, dir, args...)
 	if err == nil {
 		err = s.start()
 	}
@@ -51,14 +50,15 @@ func Start(tb testing.TB, args ...string) *Server {
 	return s
 }
 
-// newServer prepares a server on a free port.
-func newServer(dir string, args ...string) (*Server, error) {
-	port, err := freePort()
+// newServer prepares a server on a port that is its own until the test ends.
+func newServer(tb testing.TB, dir string, args ...string) (*Server, error) {
+	tb.Helper()
+	port, err := reservePort(tb)
 	if err != nil {
 		return nil, err
 	}
 	return &Server{
-		addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), dir: dir,
+		addr: loopback(port), dir: dir,
 		args: append(append(plain(dir), "--port", strconv.Itoa(port)), args...),
 	}, nil
 }
@@ -85,24 +85,6 @@ func program() (string, error) {
 			"or set DUEQ_REDIS_SERVER to a redis-server or valkey-server: %w", name, err)
 	}
 	return path, nil
-}
-
-// freePort finds a port whose number plus 10000, a Cluster's bus, is a port too.
-func freePort() (int, error) {
-	for range 100 {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return 0, err
-		}
-		port := l.Addr().(*net.TCPAddr).Port
-		if err := l.Close(); err != nil {
-			return 0, err
-		}
-		if port < 55000 {
-			return port, nil
-		}
-	}
-	return 0, errors.New("no free port below 55000")
 }
 
 func (s *Server) start() error {
