@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -348,6 +349,69 @@ func TestSettleIsGivenUpWithTheLease(t *testing.T) {
 		}
 		if !strings.Contains(r.logged.String(), "lease given up") {
 			r.Error("not logged")
+		}
+	})
+}
+
+// once makes a fault of the first call of an operation.
+func once(f fault, op string) func(string) fault {
+	var happened atomic.Bool
+	return func(o string) fault {
+		if o == op && happened.CompareAndSwap(false, true) {
+			return f
+		}
+		return works
+	}
+}
+
+func TestConsume_HandlerIsNotStartedOnALeaseThatHasRunOut(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{})
+		r.net.set(once(replyLate, "claim")) // by more than the lease
+		var late, other tally
+		stalled := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			late.add(d.ID)
+			return nil
+		}, dueq.ConsumeConfig{Lease: time.Second})
+		synctest.Wait()
+		healthy := r.consume(r.direct, func(_ context.Context, d *dueq.Delivery) error {
+			other.add(d.ID)
+			pass(10 * time.Second)
+			return nil
+		}, dueq.ConsumeConfig{})
+		r.sleep(20 * time.Second)
+		_, err := stalled.end()
+		r.must(err)
+		_, err = healthy.end()
+		r.must(err)
+		if late.total() != 0 || other.total() != 1 {
+			r.Errorf("started %d times by the consumer whose lease had run out, %d times by the other: want 0 and 1", late.total(), other.total())
+		}
+		if c := r.stats().Counters; c.Acked != 1 || c.Delivered != 2 {
+			r.Errorf("%+v: want it acked at its second delivery", c)
+		}
+	})
+}
+
+func TestConsume_AckThatStallsIsRepeatedWithinTheLease(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{})
+		r.net.set(once(hangs, "ack"))
+		var start time.Time
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			start = time.Now()
+			return nil
+		}, dueq.ConsumeConfig{Lease: time.Second})
+		for r.stats().Counters.Acked == 0 {
+			r.sleep(10 * time.Millisecond)
+		}
+		if took := time.Since(start); took > time.Second/2 {
+			r.Errorf("acked %s after the handler, want within half a lease of a second", took)
+		}
+		_, err := consumer.end()
+		r.must(err)
+		if c := r.stats().Counters; c.Delivered != 1 || c.LeaseLost != 0 {
+			r.Errorf("%+v: want one delivery", c)
 		}
 	})
 }

@@ -152,6 +152,7 @@ const (
 	refused
 	replyLost // the call is made, the caller sees an error
 	hangs     // until the caller's ctx ends
+	replyLate // by lateBy, unless the caller's ctx ends before
 )
 
 // set makes fault decide about every call from now on; nil: all work.
@@ -197,6 +198,8 @@ func (n *network) decide(op string, partition int) fault {
 	return n.fault(op)
 }
 
+const lateBy = 3 * time.Second
+
 func over[T any](ctx context.Context, n *network, op string, partition int, call func() (T, error)) (T, error) {
 	var none T
 	switch n.decide(op, partition) {
@@ -207,6 +210,16 @@ func over[T any](ctx context.Context, n *network, op string, partition int, call
 	case replyLost:
 		_, _ = call()
 		return none, errors.Join(errors.New(op+": reply lost"), store.ErrUnavailable)
+	case replyLate:
+		answer, err := call()
+		timer := time.NewTimer(lateBy)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			return answer, err
+		case <-ctx.Done():
+			return none, ctx.Err()
+		}
 	case hangs:
 		<-ctx.Done()
 		return none, ctx.Err()

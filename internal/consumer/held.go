@@ -45,11 +45,15 @@ func (h *Held) Settle(ctx context.Context, v store.Verdict, delay int64, failure
 	return h.settler.settle(ctx, h, v, delay, failure)
 }
 
-// begin makes the context of the handler, unless there is a reason not to start it. Its
-// parent never ends: [Held.stop] ends each, and tells why.
-func (h *Held) begin(parent context.Context, timeout time.Duration) (context.Context, error) {
+// begin makes the context of the handler, unless there is a reason not to start it: it
+// was stopped, or less than margin is left of its lease, for example because this
+// process was suspended. Its parent never ends: [Held.stop] ends each, and tells why.
+func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.cause == nil && h.phase != settled && time.Until(h.deadline) <= margin {
+		h.cause = store.ErrLeaseLost
+	}
 	if h.cause != nil {
 		return nil, h.cause
 	}

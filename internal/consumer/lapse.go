@@ -19,7 +19,7 @@ type lapse struct {
 
 // Run looks after leases until ctx ends.
 func (l *lapse) Run(ctx context.Context) {
-	ticker := time.NewTicker(l.margin())
+	ticker := time.NewTicker(l.config.lookEvery())
 	defer ticker.Stop()
 	for {
 		select {
@@ -31,16 +31,20 @@ func (l *lapse) Run(ctx context.Context) {
 	}
 }
 
-// margin is both how often to look and how long before its end a lease is given up.
-func (l *lapse) margin() time.Duration { return min(l.config.Lease/10, time.Second) }
+// lookEvery is how often leases are looked at.
+func (c *Config) lookEvery() time.Duration { return min(c.Lease/10, time.Second) }
 
-// endLapsing gives up what would be within the margin at the next look. A verdict on
-// such a delivery is still tried once: it succeeds if nobody else has the message yet.
+// margin is how long before its end a lease is given up, so that this happens in time
+// also when it was just not so far at the last look.
+func (c *Config) margin() time.Duration { return 2 * c.lookEvery() }
+
+// endLapsing gives up what is within the margin. A verdict on such a delivery is still
+// tried once: it succeeds if nobody else has the message yet.
 func (l *lapse) endLapsing() {
 	now := time.Now()
 	for _, h := range l.held.all() {
 		phase, cause := h.state()
-		if phase == open && cause == nil && h.remaining(now) <= 2*l.margin() {
+		if phase == open && cause == nil && h.remaining(now) <= l.config.margin() {
 			l.config.Log.Warn("dueq: lease about to run out, its handler is told to stop",
 				attributes(h, slog.Duration("held", now.Sub(h.since)))...)
 			h.stop(store.ErrLeaseLost)

@@ -20,6 +20,7 @@ type settler struct {
 	store    store.Store
 	log      *slog.Logger
 	capacity *capacity
+	timeout  time.Duration   // of one try
 	life     context.Context // ends when nothing is to be told any more
 	over     func(*Held)     // called when what was started is over
 
@@ -49,7 +50,7 @@ type settlement struct {
 }
 
 func newSettler(c Config) *settler {
-	return &settler{store: c.Store, log: c.Log, capacity: newCapacity(c), lines: map[target]*line{}}
+	return &settler{store: c.Store, log: c.Log, capacity: newCapacity(c), timeout: min(c.Lease/3, callTimeout), lines: map[target]*line{}}
 }
 
 func (s *settler) line(t target) *line {
@@ -151,18 +152,19 @@ func (s *settler) insist(ctx context.Context, t target, items []settling, late *
 	}
 }
 
-// try makes the call once.
+// try makes the call once. Its time is short enough for a second try while the lease
+// lasts, also when the reply of the first is lost.
 func (s *settler) try(ctx context.Context, t target, items []settling, places []int, said []settlement) error {
 	r := store.SettleRequest{Verdict: t.verdict, Items: make([]store.Settlement, len(places))}
 	for n, i := range places {
 		r.Items[n] = items[i].settlement()
 	}
-	call, end := context.WithTimeout(ctx, callTimeout)
+	call, end := context.WithTimeout(ctx, s.timeout)
 	defer end()
 	codes, err := s.store.Settle(call, t.partition, r)
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
-			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
+			err = fmt.Errorf("no answer within %s: %w", s.timeout, store.ErrUnavailable)
 		}
 		return err
 	}

@@ -110,7 +110,7 @@ func (w *work) handle(life, lasting context.Context, h *Held) {
 		w.over(h)
 		return
 	}
-	ctx, err := h.begin(lasting, w.config.Timeout)
+	ctx, err := h.begin(lasting, w.config.Timeout, w.config.margin())
 	if err != nil {
 		w.dropUnstarted(h, err)
 		return
