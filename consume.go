@@ -22,8 +22,15 @@ type ConsumeConfig struct {
 	Lease time.Duration
 	// Prefetch is how many messages may be held beyond those that handlers work on: 1 to
 	// 10,000. Far fewer are if handlers are slow: only what can be started within about
-	// 100 ms. Default 500.
+	// 100 ms. What has waited for a handler for about 1 s is released. Default 500.
 	Prefetch int
+	// PrefetchBytes is how large these may be together, about: 1 byte to 1 GiB of bodies,
+	// keys and headers. The reply of one claim of each partition, about 1 MiB, can come on
+	// top. Default 16 MiB.
+	PrefetchBytes int
+	// NoPrefetch: no message is claimed before a handler is free for it. Each message
+	// then costs a claim, and a round trip before it starts. Prefetch must be 0.
+	NoPrefetch bool
 	// Timeout ends the context of a handler that runs for longer, and with it the
 	// extending of its lease. Default 0: none.
 	Timeout time.Duration
@@ -37,7 +44,7 @@ type ConsumeConfig struct {
 	Backoff func(failures int) time.Duration
 	// AtMostOnce acks messages as they are handed out, before handlers see them: never
 	// twice, but a message whose handler fails or whose process dies is lost. Nothing is
-	// retried, and Lease, Prefetch, MaxHold and Backoff mean nothing.
+	// retried, nothing is prefetched, and Lease, MaxHold and Backoff mean nothing.
 	AtMostOnce bool
 	// Middleware wraps the handler; the first is the outermost.
 	Middleware []Middleware
@@ -100,7 +107,7 @@ func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeConfig) error {
 		Handle: func(ctx context.Context, held *consumer.Held) error {
 			return h(ctx, newDelivery(q.name, &held.Delivery, held))
 		},
-		Backoff: c.Backoff, Concurrency: c.Concurrency, Prefetch: c.Prefetch,
+		Backoff: c.Backoff, Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
 		Lease: c.Lease, Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
 	}).Run(ctx)
 }
@@ -111,6 +118,8 @@ const (
 	maxConcurrency     = 10_000
 	defaultPrefetch    = 500
 	maxPrefetch        = 10_000
+	defaultPrefetched  = 16 << 20 // bytes
+	maxPrefetched      = 1 << 30
 	defaultGrace       = 10 * time.Second
 	maxConsumerName    = 40
 )
@@ -126,7 +135,13 @@ func (c ConsumeConfig) complete() (ConsumeConfig, error) {
 		}
 	}
 	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
-	c.Prefetch = cmp.Or(c.Prefetch, defaultPrefetch)
+	if c.NoPrefetch && c.Prefetch != 0 {
+		return c, invalid("prefetch", "%d together with NoPrefetch", c.Prefetch)
+	}
+	if !c.NoPrefetch {
+		c.Prefetch = cmp.Or(c.Prefetch, defaultPrefetch)
+	}
+	c.PrefetchBytes = cmp.Or(c.PrefetchBytes, defaultPrefetched)
 	c.Lease = cmp.Or(c.Lease, defaultLease)
 	c.Grace = cmp.Or(c.Grace, defaultGrace)
 	if c.Backoff == nil {
@@ -142,8 +157,10 @@ func (c ConsumeConfig) check() error {
 	switch {
 	case c.Concurrency < 1 || c.Concurrency > maxConcurrency:
 		return invalid("concurrency", "%d is outside 1 to %d", c.Concurrency, maxConcurrency)
-	case c.Prefetch < 1 || c.Prefetch > maxPrefetch:
+	case c.Prefetch < 0 || c.Prefetch > maxPrefetch:
 		return invalid("prefetch", "%d is outside 1 to %d", c.Prefetch, maxPrefetch)
+	case c.PrefetchBytes < 1 || c.PrefetchBytes > maxPrefetched:
+		return invalid("prefetch bytes", "%d is outside 1 to %d", c.PrefetchBytes, maxPrefetched)
 	case len(c.Name) > maxConsumerName || strings.ContainsFunc(c.Name, notInName):
 		return invalid("name", "%.50q: want at most %d letters, digits, '.', '_', '-'", c.Name, maxConsumerName)
 	case slices.ContainsFunc(c.Middleware, func(m Middleware) bool { return m == nil }):

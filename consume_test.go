@@ -213,6 +213,122 @@ func TestSlowHandlerDoesNotHoard(t *testing.T) {
 	})
 }
 
+// turning is a handler that takes a millisecond for the first messages, so that others
+// are prefetched, and then hangs until it is let go.
+func turning(fast int, hold <-chan struct{}) dueq.Handler {
+	var started atomic.Int64
+	return func(context.Context, *dueq.Delivery) error {
+		if started.Add(1) <= int64(fast) {
+			pass(time.Millisecond)
+			return nil
+		}
+		<-hold
+		return nil
+	}
+}
+
+func TestConsume_HungHandlersDoNotKeepMessagesFromOthers(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const fast, workers, waiting = 200, 10, 300
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, fast+waiting))
+		r.must(err)
+		hold := make(chan struct{})
+		hung := r.consume(r.q, turning(fast, hold), dueq.ConsumeConfig{Concurrency: workers})
+		r.sleep(500 * time.Millisecond)
+		if s := r.stats(); s.Leased < waiting/2 {
+			r.Fatalf("%d leased: nothing was fetched ahead", s.Leased)
+		}
+		var seen tally
+		other := r.consume(r.direct, func(_ context.Context, d *dueq.Delivery) error {
+			seen.add(d.ID)
+			if d.Failures > 0 {
+				r.Errorf("%d failures", d.Failures)
+			}
+			return nil
+		}, dueq.ConsumeConfig{})
+		r.sleep(3 * time.Second)
+		if seen.total() != waiting-workers {
+			r.Errorf("the other consumer handled %d, want all but the %d that handlers work on", seen.total(), workers)
+		}
+		r.sleep(time.Minute)
+		if c := r.stats().Counters; c.Released > waiting {
+			r.Errorf("%d released: want each message once at most", c.Released)
+		}
+		close(hold)
+		_, err = hung.end()
+		r.must(err)
+		_, err = other.end()
+		r.must(err)
+		if c := r.stats().Counters; c.Acked != fast+waiting || c.LeaseLost != 0 {
+			r.Errorf("%+v: want all acked, and no lease lost", c)
+		}
+	})
+}
+
+// Handlers that are slow for a moment only must get their prefetched messages back.
+func TestConsume_PrefetchesAgainAfterAStall(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const fast, more = 200, 2000
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, fast+more))
+		r.must(err)
+		hold := make(chan struct{})
+		consumer := r.consume(r.q, turning(fast, hold), dueq.ConsumeConfig{})
+		r.sleep(5 * time.Second)
+		close(hold)
+		r.sleep(time.Second)
+		_, err = consumer.end()
+		r.must(err)
+		if c, calls := r.stats().Counters, r.net.count("claim"); c.Acked != fast+more || calls > (fast+more)/10 {
+			r.Errorf("%+v, %d claims: want all acked, in few claims", c, calls)
+		}
+	})
+}
+
+func TestConsume_PrefetchIsBoundInBytes(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const fast, workers, body, most = 200, 10, 64 << 10, 2 << 20
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, fast))
+		r.must(err)
+		large := make([]dueq.Message, 300)
+		for i := range large {
+			large[i].Body = make([]byte, body)
+		}
+		_, err = r.direct.SendBatch(r.Context(), large)
+		r.must(err)
+		hold := make(chan struct{})
+		consumer := r.consume(r.q, turning(fast, hold), dueq.ConsumeConfig{Concurrency: workers, PrefetchBytes: most})
+		r.sleep(500 * time.Millisecond)
+		const reply = 1 << 20
+		if s := r.stats(); s.Leased > workers+(most+reply)/body || s.Leased < workers+2 {
+			r.Errorf("%d messages of %d bytes leased: want some waiting, no more than %d bytes and a reply", s.Leased, body, most)
+		}
+		close(hold)
+		r.sleep(time.Minute)
+		_, err = consumer.end()
+		r.must(err)
+	})
+}
+
+func TestConsume_NoPrefetchClaimsForFreeHandlersOnly(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, 100))
+		r.must(err)
+		hold := make(chan struct{})
+		consumer := r.consume(r.q, turning(50, hold), dueq.ConsumeConfig{Concurrency: 4, NoPrefetch: true})
+		r.sleep(500 * time.Millisecond)
+		if s := r.stats(); s.Leased != 4 || s.Counters.Acked != 50 {
+			r.Errorf("%d leased, %+v: want no more than the handlers work on", s.Leased, s.Counters)
+		}
+		close(hold)
+		r.sleep(time.Second)
+		_, err = consumer.end()
+		r.must(err)
+		if c := r.stats().Counters; c.Acked != 100 || c.Delivered != 100 {
+			r.Errorf("%+v: want each acked after one delivery", c)
+		}
+	})
+}
+
 func TestFastHandlerIsNotKeptWaiting(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 5000
@@ -527,6 +643,9 @@ func TestConsumeRefusesBadInput(t *testing.T) {
 		{"negative concurrency", "work", ok, dueq.ConsumeConfig{Concurrency: -1}, "concurrency"},
 		{"excessive concurrency", "work", ok, dueq.ConsumeConfig{Concurrency: 10_001}, "concurrency"},
 		{"negative prefetch", "work", ok, dueq.ConsumeConfig{Prefetch: -1}, "prefetch"},
+		{"prefetch that is off", "work", ok, dueq.ConsumeConfig{Prefetch: 1, NoPrefetch: true}, "prefetch"},
+		{"negative prefetch bytes", "work", ok, dueq.ConsumeConfig{PrefetchBytes: -1}, "prefetch bytes"},
+		{"excessive prefetch bytes", "work", ok, dueq.ConsumeConfig{PrefetchBytes: 1<<30 + 1}, "prefetch bytes"},
 		{"short lease", "work", ok, dueq.ConsumeConfig{Lease: 999 * time.Millisecond}, "lease"},
 		{"long lease", "work", ok, dueq.ConsumeConfig{Lease: 13 * time.Hour}, "lease"},
 		{"negative timeout", "work", ok, dueq.ConsumeConfig{Timeout: -1}, "timeout"},

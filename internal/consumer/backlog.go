@@ -1,9 +1,16 @@
 package consumer
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
 
 // backlog is the deliveries that wait for a worker, in the order they came.
 type backlog struct {
+	bytes *atomic.Int64 // of them
+	some  chan struct{} // holds a token when it is not empty any more
+
 	mu     sync.Mutex
 	filled sync.Cond // there is one more, or no more comes
 	queue  []*Held
@@ -12,16 +19,30 @@ type backlog struct {
 	closed bool
 }
 
-func newBacklog() *backlog {
-	b := &backlog{}
+func newBacklog(bytes *atomic.Int64) *backlog {
+	b := &backlog{bytes: bytes, some: make(chan struct{}, 1)}
 	b.filled.L = &b.mu
 	return b
 }
 
 // add does not block.
 func (b *backlog) add(all []*Held) {
+	if len(all) == 0 {
+		return
+	}
+	bytes := 0
+	for _, h := range all {
+		bytes += h.size()
+	}
+	b.bytes.Add(int64(bytes))
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if b.first == len(b.queue) {
+		select {
+		case b.some <- struct{}{}:
+		default:
+		}
+	}
 	if b.first > 0 && len(b.queue)+len(all) > cap(b.queue) {
 		b.queue = append(b.queue[:0], b.queue[b.first:]...)
 		b.first = 0
@@ -44,20 +65,37 @@ func (b *backlog) next() *Held {
 		b.filled.Wait()
 		b.idle--
 	}
+	return b.pop()
+}
+
+func (b *backlog) pop() *Held {
 	h := b.queue[b.first]
 	b.queue[b.first] = nil
 	if b.first++; b.first == len(b.queue) {
 		b.queue, b.first = b.queue[:0], 0
 	}
+	b.bytes.Add(-int64(h.size()))
 	return h
+}
+
+// takeOlder takes what came before an instant. It reports whether more waits.
+func (b *backlog) takeOlder(than time.Time) (old []*Held, more bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.first < len(b.queue) && b.queue[b.first].queued.Before(than) {
+		old = append(old, b.pop())
+	}
+	return old, b.first < len(b.queue)
 }
 
 // takeAll takes everything that waits.
 func (b *backlog) takeAll() []*Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := b.queue[b.first:]
-	b.queue, b.first = nil, 0
+	var all []*Held
+	for b.first < len(b.queue) {
+		all = append(all, b.pop())
+	}
 	return all
 }
 

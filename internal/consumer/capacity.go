@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -11,8 +12,9 @@ import (
 const soon = 100 * time.Millisecond
 
 // capacity is how many deliveries may be held: as many as there are workers, and as
-// many more as they are going to start soon, by the mean time they have taken so far.
-// A slow handler hoards nothing, a fast one never waits for a claim.
+// many more as they are going to start soon, by the mean time they have taken so far, and
+// as fit into prefetchBytes, by their mean size so far. A slow handler hoards nothing, a
+// fast one never waits for a claim.
 //
 // A place is taken from before the claim until the store has the verdict. Partitions can
 // be on different servers, so a partition that the store does not serve must not keep
@@ -21,13 +23,16 @@ const soon = 100 * time.Millisecond
 // late claim can still bring all it asked for; then more is held than there are places,
 // until enough has been settled.
 type capacity struct {
-	workers  int
-	prefetch int // the most of it
+	workers       int
+	prefetch      int          // the most of it
+	prefetchBytes int          // of bodies, about
+	bytes         atomic.Int64 // of what waits for a worker
 
 	mu         sync.Mutex
 	used       int // places that are taken, the lent ones too
 	lent       int
-	mean       time.Duration // 0: not measured yet
+	mean       time.Duration // of the time that a worker takes; 0: not measured yet
+	size       int           // mean bytes of a delivery
 	partitions []usage
 	waiting    []*turn // fetchers, first come first served
 }
@@ -60,7 +65,10 @@ type turn struct {
 }
 
 func newCapacity(c Config) *capacity {
-	return &capacity{workers: c.Concurrency, prefetch: c.Prefetch, partitions: make([]usage, c.Partitions)}
+	return &capacity{
+		workers: c.Concurrency, prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
+		partitions: make([]usage, c.Partitions),
+	}
 }
 
 // take waits until there is room, then reserves up to most places for a claim of the
@@ -88,16 +96,22 @@ func (c *capacity) leave(t *turn) {
 	granted := len(c.waiting) == before
 	c.mu.Unlock()
 	if granted {
-		c.claimed(t.partition, 0)
+		c.claimed(t.partition, 0, 0)
 	}
 }
 
-// claimed ends a claim that has brought n deliveries: the other places reserved for it
-// are free.
-func (c *capacity) claimed(partition, n int) {
+// pastDeliveries is what the past weighs in the moving averages.
+const pastDeliveries = 10
+
+// claimed ends a claim that has brought n deliveries of so many bytes together: the other
+// places reserved for it are free.
+func (c *capacity) claimed(partition, n, bytes int) {
 	c.change(partition, func(u *usage) {
 		c.used += n - u.claiming
 		u.claiming, u.claimLate = 0, false
+		if n > 0 {
+			c.size += (bytes/n - c.size) * n / (n + pastDeliveries)
+		}
 	})
 }
 
@@ -152,12 +166,19 @@ func (c *capacity) change(partition int, how func(*usage)) {
 func (c *capacity) worked(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	const weight = 10 // of the past, in a moving average
 	if d = max(d, 1); c.mean == 0 {
 		c.mean = d
 	}
-	c.mean += (d - c.mean) / weight
+	c.mean += (d - c.mean) / pastDeliveries
 	c.grant()
+}
+
+// stalled notes that workers have not become free for long, which the mean of those that
+// have does not show: nothing is prefetched until they are fast again.
+func (c *capacity) stalled() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mean = max(c.mean, time.Duration(c.workers)*soon+1)
 }
 
 // grant serves those who wait, in their order. Who cannot have anything now does not
@@ -196,5 +217,12 @@ func (c *capacity) ahead() int {
 	if c.mean == 0 {
 		return 0
 	}
-	return int(min(int64(c.prefetch), int64(c.workers)*int64(soon)/int64(c.mean)))
+	n := int(min(int64(c.prefetch), int64(c.workers)*int64(soon)/int64(c.mean)))
+	if c.size > 0 {
+		n = min(n, c.prefetchBytes/c.size)
+	}
+	if c.bytes.Load() >= int64(c.prefetchBytes) {
+		n = 0
+	}
+	return n
 }

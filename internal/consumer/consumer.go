@@ -2,6 +2,7 @@
 //
 //	fetch      claims messages of one partition when there is room for them
 //	work       runs handlers
+//	shed       releases what waits for a worker for too long
 //	settle     tells the store what handlers decided
 //	extend     prolongs the leases of what is held
 //	lapse      ends the work on leases that could have run out
@@ -34,13 +35,14 @@ type Config struct {
 	Handle  func(context.Context, *Held) error
 	Backoff func(failures int) time.Duration
 
-	Concurrency int
-	Prefetch    int
-	Lease       time.Duration
-	Timeout     time.Duration // 0: none
-	Grace       time.Duration
-	MaxHold     time.Duration // 0: none
-	AtMostOnce  bool
+	Concurrency   int
+	Prefetch      int // 0: none
+	PrefetchBytes int
+	Lease         time.Duration
+	Timeout       time.Duration // 0: none
+	Grace         time.Duration
+	MaxHold       time.Duration // 0: none
+	AtMostOnce    bool
 }
 
 const (
@@ -97,6 +99,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	left := c.stop(life, kill)
 	endTending()
 	tended.Wait()
+	c.settler.seconds.Wait() // what they wait for has been cancelled
 	c.farewell(life)
 	return errors.Join(fetched.err, left)
 }
@@ -124,6 +127,9 @@ func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fe
 	f := &fetching{done: make(chan struct{})}
 	errs := make([]error, len(c.fetchers))
 	var running sync.WaitGroup
+	if !c.config.AtMostOnce {
+		running.Go(func() { (&shed{c.work}).Run(ctx) })
+	}
 	for i, fetcher := range c.fetchers {
 		running.Go(func() {
 			defer stop()

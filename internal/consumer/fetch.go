@@ -81,7 +81,11 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 	f.overdue.begin()
 	result, err := f.ask(ctx, life, request)
 	f.overdue.end()
-	f.work.capacity.claimed(f.partition.Index, len(result.Deliveries))
+	bytes := 0
+	for i := range result.Deliveries {
+		bytes += size(&result.Deliveries[i])
+	}
+	f.work.capacity.claimed(f.partition.Index, len(result.Deliveries), bytes)
 	if err != nil {
 		return 0, err
 	}

@@ -15,6 +15,7 @@ type Held struct {
 
 	settler *settler
 	since   time.Time  // when its claim began, by the local monotonic clock
+	queued  time.Time  // when it began to wait for a worker
 	turn    sync.Mutex // one verdict at a time
 
 	mu       sync.Mutex
@@ -23,6 +24,17 @@ type Held struct {
 	phase    phase
 	cause    error // why it is not to be worked on any more
 	end      context.CancelCauseFunc
+}
+
+// size is about what the delivery takes in memory.
+func (h *Held) size() int { return size(&h.Delivery) }
+
+func size(d *store.Delivery) int {
+	n := len(d.Body) + len(d.Key)
+	for name, value := range d.Headers {
+		n += len(name) + len(value)
+	}
+	return n
 }
 
 // phase is how far a held delivery is.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/batch"
@@ -20,7 +21,8 @@ type settler struct {
 	store    store.Store
 	log      *slog.Logger
 	capacity *capacity
-	timeout  time.Duration   // of one try
+	patience time.Duration   // before a call is made a second time beside the first
+	seconds  sync.WaitGroup  // of these
 	life     context.Context // ends when nothing is to be told any more
 	over     func(*Held)     // called when what was started is over
 
@@ -50,7 +52,7 @@ type settlement struct {
 }
 
 func newSettler(c Config) *settler {
-	return &settler{store: c.Store, log: c.Log, capacity: newCapacity(c), timeout: min(c.Lease/3, callTimeout), lines: map[target]*line{}}
+	return &settler{store: c.Store, log: c.Log, capacity: newCapacity(c), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{}}
 }
 
 func (s *settler) line(t target) *line {
@@ -152,19 +154,16 @@ func (s *settler) insist(ctx context.Context, t target, items []settling, late *
 	}
 }
 
-// try makes the call once. Its time is short enough for a second try while the lease
-// lasts, also when the reply of the first is lost.
+// try makes the call once, or twice when it takes long.
 func (s *settler) try(ctx context.Context, t target, items []settling, places []int, said []settlement) error {
 	r := store.SettleRequest{Verdict: t.verdict, Items: make([]store.Settlement, len(places))}
 	for n, i := range places {
 		r.Items[n] = items[i].settlement()
 	}
-	call, end := context.WithTimeout(ctx, s.timeout)
-	defer end()
-	codes, err := s.store.Settle(call, t.partition, r)
+	codes, err := s.call(ctx, t.partition, r)
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
-			err = fmt.Errorf("no answer within %s: %w", s.timeout, store.ErrUnavailable)
+			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
 		}
 		return err
 	}
@@ -172,6 +171,31 @@ func (s *settler) try(ctx context.Context, t target, items []settling, places []
 		said[i] = settlement{code: codes[n]}
 	}
 	return nil
+}
+
+// call makes a call, and when it has taken a third of the lease the same call once more
+// beside it: the reply of the first may be stalled, and the leases must not run out for
+// that. The first success counts.
+func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
+	ctx, end := context.WithTimeout(ctx, callTimeout)
+	defer end()
+	var second atomic.Pointer[[]store.Code]
+	s.seconds.Add(1)
+	timer := time.AfterFunc(s.patience, func() {
+		defer s.seconds.Done()
+		if codes, err := s.store.Settle(ctx, p, r); err == nil {
+			second.Store(&codes)
+			end()
+		}
+	})
+	codes, err := s.store.Settle(ctx, p, r)
+	if timer.Stop() {
+		s.seconds.Done()
+	}
+	if told := second.Load(); err != nil && told != nil {
+		return *told, nil
+	}
+	return codes, err
 }
 
 // stillHeld drops what is not certain to be held from places, and returns how long the

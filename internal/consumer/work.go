@@ -27,7 +27,7 @@ type work struct {
 }
 
 func newWork(c Config, held *holdings, s *settler) *work {
-	return &work{config: c, capacity: s.capacity, held: held, settler: s, backlog: newBacklog()}
+	return &work{config: c, capacity: s.capacity, held: held, settler: s, backlog: newBacklog(&s.capacity.bytes)}
 }
 
 // start starts the workers. Handlers get contexts of life, but for its end: each is
@@ -64,8 +64,9 @@ func (w *work) finish() <-chan struct{} {
 // short.
 func (w *work) accept(life context.Context, p store.Partition, deliveries []store.Delivery, claimed time.Time) {
 	all := make([]*Held, len(deliveries))
+	now, deadline := time.Now(), claimed.Add(w.config.Lease)
 	for i, d := range deliveries {
-		h := &Held{Partition: p, Delivery: d, settler: w.settler, since: claimed, deadline: claimed.Add(w.config.Lease)}
+		h := &Held{Partition: p, Delivery: d, settler: w.settler, since: claimed, queued: now, deadline: deadline}
 		if w.config.MaxHold > 0 {
 			h.until = claimed.Add(w.config.MaxHold)
 		}
