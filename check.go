@@ -23,7 +23,7 @@ func (q *Queue) Check(ctx context.Context) (Report, error) {
 	if err := q.guard(ctx); err != nil {
 		return Report{}, fail("check", q.name, "", err)
 	}
-	s, err := q.known(ctx)
+	s, err := q.read(ctx)
 	if err != nil {
 		return Report{}, fail("check", q.name, "", err)
 	}

@@ -3,6 +3,8 @@ package dueq
 import (
 	"cmp"
 	"context"
+	"errors"
+	"log/slog"
 	"os"
 	"slices"
 	"strings"
@@ -91,25 +93,37 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeConfig) error {
 	return fail("consume", q.name, "", err)
 }
 
-// consume learns how many partitions there are, for as long as that takes, and runs a
-// consumer of them.
+// consume runs a consumer of the queue's partitions, and another one when their number
+// has changed, which happens when the queue's data was lost.
 func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeConfig) error {
-	settings, err := consumer.Insist(ctx, q.client.log, q.learn)
-	if err != nil || ctx.Err() != nil {
-		return err
-	}
 	for _, wrap := range slices.Backward(c.Middleware) {
 		h = wrap(h)
 	}
+	for {
+		settings, err := consumer.Insist(ctx, q.client.log, q.learn)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+		err = q.consumer(settings.Partitions, h, c).Run(ctx)
+		if !errors.Is(err, store.ErrRepartitioned) {
+			return err
+		}
+		q.unlearn(settings)
+		q.client.log.WarnContext(ctx, "dueq: the queue was made again with another number of partitions; its consumer starts again",
+			slog.String("queue", q.name), slog.Int("partitions before", settings.Partitions), slog.Any("error", err))
+	}
+}
+
+func (q *Queue) consumer(partitions int, h Handler, c ConsumeConfig) *consumer.Consumer {
 	return consumer.New(consumer.Config{
-		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions,
+		Store: q.client.store, Queue: q.name, Partitions: partitions,
 		Name: c.Name + "-" + uniqueName(), Log: q.client.log,
 		Handle: func(ctx context.Context, held *consumer.Held) error {
 			return h(ctx, newDelivery(q.name, &held.Delivery, held))
 		},
 		Backoff: c.Backoff, Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
 		Lease: c.Lease, Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
-	}).Run(ctx)
+	})
 }
 
 // Defaults and limits of a ConsumeConfig.

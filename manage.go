@@ -65,6 +65,12 @@ func (q *Queue) move(ctx context.Context, op, id string,
 		return false, fail(op, q.name, id, err)
 	}
 	codes, err := do(p, ref)
+	if err == nil && codes[0] == store.CodeNotFound {
+		var moved bool
+		if p, moved, err = q.relocate(ctx, p, ref); moved {
+			codes, err = do(p, ref)
+		}
+	}
 	if err != nil {
 		return false, fail(op, q.name, id, err)
 	}

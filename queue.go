@@ -52,11 +52,16 @@ func (q *Queue) learn(ctx context.Context) (store.Settings, error) {
 	return q.configure(ctx, store.Change{Create: true})
 }
 
-// known is learn for callers that must not make a queue, such as a misspelt one.
-func (q *Queue) known(ctx context.Context) (store.Settings, error) {
-	if s := q.settings.Load(); s != nil {
-		return *s, nil
+// unlearn drops settings that have turned out not to be the queue's any more.
+func (q *Queue) unlearn(old store.Settings) {
+	if s := q.settings.Load(); s != nil && s.Partitions == old.Partitions {
+		q.settings.CompareAndSwap(s, nil)
 	}
+}
+
+// read returns the settings as they are now in the store, and makes no queue, such as a
+// misspelt one.
+func (q *Queue) read(ctx context.Context) (store.Settings, error) {
 	return q.configure(ctx, store.Change{})
 }
 
@@ -85,11 +90,28 @@ func (q *Queue) locate(ctx context.Context, id string) (store.Partition, store.R
 	if err := store.ValidateKey(key); err != nil {
 		return store.Partition{}, ref, err
 	}
-	s, err := q.known(ctx)
+	if s := q.settings.Load(); s != nil {
+		return q.partition(route.ByKey(key, s.Partitions)), ref, nil
+	}
+	s, err := q.read(ctx)
 	if err != nil {
 		return store.Partition{}, ref, err
 	}
 	return q.partition(route.ByKey(key, s.Partitions)), ref, nil
+}
+
+// relocate is asked when p has no message of that reference. A key belongs elsewhere when
+// the number of partitions has changed since the settings were read.
+func (q *Queue) relocate(ctx context.Context, p store.Partition, ref store.Ref) (now store.Partition, moved bool, err error) {
+	if !ref.ID.IsZero() {
+		return p, false, nil
+	}
+	s, err := q.read(ctx)
+	if err != nil {
+		return p, false, err
+	}
+	now = q.partition(route.ByKey(ref.Key, s.Partitions))
+	return now, now != p, nil
 }
 
 // parseIDs reads ids and sorts them by partition.

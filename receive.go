@@ -103,17 +103,29 @@ func (q *Queue) receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, erro
 // worthWaiting reports whether a Receive that got nothing may get something later.
 func worthWaiting(err error) bool { return err == nil || errors.Is(err, ErrUnavailable) }
 
-// claim asks one partition after the other until c.Max messages are found. It tells
+// claim is claimOf the partitions that the queue has now.
+func (q *Queue) claim(ctx context.Context, c ReceiveConfig) (found []*Delivery, wait time.Duration, err error) {
+	for range 1 + reroutes {
+		var settings store.Settings
+		if settings, err = q.learn(ctx); err != nil {
+			return nil, retryAfter, err
+		}
+		found, wait, err = q.claimOf(ctx, c, settings)
+		if !errors.Is(err, store.ErrRepartitioned) {
+			break
+		}
+		q.unlearn(settings)
+	}
+	return found, wait, err
+}
+
+// claimOf asks one partition after the other until c.Max messages are found. It tells
 // how long to wait if there is none. A partition that has not answered lately, as its
 // server may be gone, is asked last, and only if the others have nothing. The error of
 // a partition counts only then, too.
-func (q *Queue) claim(ctx context.Context, c ReceiveConfig) ([]*Delivery, time.Duration, error) {
-	settings, err := q.learn(ctx)
-	if err != nil {
-		return nil, retryAfter, err
-	}
+func (q *Queue) claimOf(ctx context.Context, c ReceiveConfig, settings store.Settings) ([]*Delivery, time.Duration, error) {
 	var suspects []int
-	p := &poll{queue: q, config: c, wait: store.MaxWait}
+	p := &poll{queue: q, config: c, of: settings.Partitions, wait: store.MaxWait}
 	first := int(q.polled.Add(1) % uint64(settings.Partitions))
 	patience := time.Duration(0)
 	if settings.Partitions > 1 {
@@ -142,6 +154,7 @@ func (q *Queue) claim(ctx context.Context, c ReceiveConfig) ([]*Delivery, time.D
 type poll struct {
 	queue  *Queue
 	config ReceiveConfig
+	of     int // partitions
 	found  []*Delivery
 	wait   time.Duration
 	paused bool
@@ -152,8 +165,12 @@ type poll struct {
 // ask claims what is still wanted from a partition, and reports whether that is all.
 func (p *poll) ask(ctx context.Context, index int, patience time.Duration) (enough bool) {
 	from, client := p.queue.partition(index), p.queue.client
-	result, err := client.receiver.Claim(ctx, &client.running, from, p.config.Max-len(p.found), p.config.Lease.Milliseconds(), patience)
+	request := store.ClaimRequest{Max: p.config.Max - len(p.found), Lease: p.config.Lease.Milliseconds(), Of: p.of}
+	result, err := client.receiver.Claim(ctx, &client.running, from, request, patience)
 	switch {
+	case errors.Is(err, store.ErrRepartitioned):
+		p.failed = err
+		return true
 	case err != nil && p.failed == nil:
 		p.failed = err
 		fallthrough

@@ -2,6 +2,7 @@ package dueq
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -66,6 +67,14 @@ func (q *Queue) Get(ctx context.Context, id string) (Record, error) {
 		return Record{}, fail("get", q.name, id, err)
 	}
 	r, err := q.client.store.Get(ctx, p, ref)
+	if errors.Is(err, ErrNotFound) {
+		now, moved, failed := q.relocate(ctx, p, ref)
+		if moved {
+			r, err = q.client.store.Get(ctx, now, ref)
+		} else if failed != nil {
+			err = failed
+		}
+	}
 	if err != nil {
 		return Record{}, fail("get", q.name, id, err)
 	}
@@ -97,7 +106,7 @@ func (q *Queue) list(ctx context.Context, c ListConfig) (Page, error) {
 	if err := r.Validate(); err != nil {
 		return Page{}, err
 	}
-	s, err := q.known(ctx)
+	s, err := q.read(ctx)
 	if err != nil {
 		return Page{}, err
 	}

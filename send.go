@@ -31,13 +31,22 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	}
 	q.turn.sending.Add(1)
 	defer q.turn.sending.Add(-1)
-	sent, err := q.prepare(ctx, &m)
-	if err != nil {
-		return "", fail("send", q.name, m.ID, err)
+	for try := 0; ; try++ {
+		sent, settings, err := q.prepare(ctx, &m)
+		if err != nil {
+			return "", fail("send", q.name, m.ID, err)
+		}
+		r := q.push(ctx, sent, m.ID != "")
+		if try == reroutes || !errors.Is(r.Err, store.ErrRepartitioned) {
+			return r.ID, r.Err
+		}
+		q.unlearn(settings)
 	}
-	r := q.push(ctx, sent, m.ID != "")
-	return r.ID, r.Err
 }
+
+// reroutes is how often a message is given another partition because the queue turned out
+// to have another number of them. It changes only when a queue's data is lost.
+const reroutes = 3
 
 // push sends one message; if it is sent again, in the way that stores nothing twice.
 func (q *Queue) push(ctx context.Context, m store.Message, again bool) SendResult {
@@ -74,19 +83,19 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 
 // prepare checks what can be checked without the store first, then learns the
 // queue's settings, and gives the message an id, if it has none.
-func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, error) {
+func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, store.Settings, error) {
 	sent, err := m.plain()
 	if err != nil {
-		return sent, err
+		return sent, store.Settings{}, err
 	}
 	settings, err := q.learnFor(ctx, len(m.Body))
 	if err != nil {
-		return sent, err
+		return sent, settings, err
 	}
 	if err := q.identify(&sent, settings.Partitions); err != nil {
-		return sent, err
+		return sent, settings, err
 	}
-	return sent, sent.Validate(settings.MaxBody)
+	return sent, settings, sent.Validate(settings.MaxBody)
 }
 
 // learnFor is learn, but reads the settings anew if a body is too large for what is
@@ -101,6 +110,7 @@ func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) 
 
 // identify gives a message its id, which says its partition, or checks the one it has.
 func (q *Queue) identify(m *store.Message, partitions int) error {
+	m.Of = partitions
 	if m.ID.IsZero() {
 		if m.Key == "" {
 			m.ID = route.NewID(q.turn.next(partitions))

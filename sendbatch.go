@@ -2,6 +2,7 @@ package dueq
 
 import (
 	"context"
+	"errors"
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/producer"
@@ -32,16 +33,42 @@ func (q *Queue) SendBatch(ctx context.Context, messages []Message) ([]SendResult
 	for i := range messages {
 		largest = max(largest, len(messages[i].Body))
 	}
-	settings, err := q.learnFor(ctx, largest)
-	if err != nil {
-		return nil, fail("send", q.name, "", err)
+	results, places := make([]SendResult, len(messages)), make([]int, len(messages))
+	for i := range places {
+		places[i] = i
 	}
-	b := &batch{queue: q, results: make([]SendResult, len(messages)), partitions: map[int]*share{}}
-	for i := range messages {
-		b.add(i, &messages[i], settings)
+	for try := 0; len(places) > 0; try++ {
+		settings, err := q.learnFor(ctx, largest)
+		if err != nil && try == 0 {
+			return nil, fail("send", q.name, "", err)
+		}
+		if err != nil {
+			break // the results say what had been refused before
+		}
+		b := &batch{queue: q, results: results, partitions: map[int]*share{}}
+		for _, i := range places {
+			b.add(i, &messages[i], settings)
+		}
+		b.send(ctx)
+		if places = rerouted(results, places); try == reroutes {
+			break
+		}
+		if len(places) > 0 {
+			q.unlearn(settings)
+		}
 	}
-	b.send(ctx)
-	return b.results, nil
+	return results, nil
+}
+
+// rerouted returns those of the places whose messages need another partition.
+func rerouted(results []SendResult, places []int) []int {
+	var again []int
+	for _, i := range places {
+		if errors.Is(results[i].Err, store.ErrRepartitioned) {
+			again = append(again, i)
+		}
+	}
+	return again
 }
 
 // batch is a SendBatch under way.
@@ -75,7 +102,7 @@ func (b *batch) add(i int, m *Message, settings store.Settings) {
 
 func (b *batch) place(i int, m store.Message, settings store.Settings) error {
 	if m.Key == "" && m.ID.IsZero() {
-		m.ID, m.New = route.NewID(b.turn(&m, settings.Partitions).partition.Index), true
+		m.ID, m.New, m.Of = route.NewID(b.turn(&m, settings.Partitions).partition.Index), true, settings.Partitions
 	} else if err := b.queue.identify(&m, settings.Partitions); err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (q *Queue) redrive(ctx context.Context, ids []string) (int, error) {
 }
 
 func (q *Queue) redriveAll(ctx context.Context) (int, error) {
-	s, err := q.known(ctx)
+	s, err := q.read(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -123,7 +123,7 @@ func (q *Queue) purge(ctx context.Context, state State, ids []string) (int, erro
 }
 
 func (q *Queue) purgeAll(ctx context.Context, r store.PurgeRequest) (int, error) {
-	s, err := q.known(ctx)
+	s, err := q.read(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -16,6 +16,9 @@ type ClaimRequest struct {
 	Max        int   // deliveries wanted, 1 to MaxBatch
 	Lease      int64 // MinLease to MaxLease
 	AckOnClaim bool  // at most once: hand out and forget, nothing to settle
+	// Of is how many partitions the caller believes the queue to have; 0: not checked.
+	// When it has another number, the claim is refused with ErrRepartitioned.
+	Of int
 }
 
 // ClaimResult is the answer to a claim.

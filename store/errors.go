@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 )
 
@@ -12,6 +13,10 @@ var (
 	ErrUnavailable = errors.New("store unavailable")
 	ErrClosed      = errors.New("closed")
 	ErrCorrupt     = errors.New("corrupt data")
+	// ErrRepartitioned: the queue has another number of partitions than the request was
+	// routed by, because its data was lost and it was made again. Nothing was done: read
+	// the settings and choose the partition anew.
+	ErrRepartitioned = fmt.Errorf("the queue has another number of partitions: %w", ErrUnavailable)
 )
 
 // Errors of sending.

@@ -15,6 +15,10 @@ type Message struct {
 	// before: a store need not look. In a push that repeats one of unknown outcome it is
 	// ignored.
 	New bool
+	// Of is the number of partitions from which the message's partition was chosen; 0: not
+	// checked. When the queue has another number, the push is refused as a whole with
+	// ErrRepartitioned.
+	Of int
 }
 
 // State is where a live message is.

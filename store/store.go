@@ -20,9 +20,9 @@
 //
 // # Errors
 //
-// A method returns an error when the call as a whole failed: [ErrInvalid] (nothing
-// was applied), [ErrUnavailable] (may have been applied), [ErrNotFound],
-// [ErrCorrupt], [ErrClosed], or the error of the context. What became of each item
+// A method returns an error when the call as a whole failed: [ErrInvalid] and
+// [ErrRepartitioned] (nothing was applied), [ErrUnavailable] (may have been applied),
+// [ErrNotFound], [ErrCorrupt], [ErrClosed], or the error of the context. What became of each item
 // of a batch is a [Code] in the result.
 package store
 
@@ -35,7 +35,8 @@ import "context"
 // All methods are safe for concurrent use.
 type Store interface {
 	// Push stores messages: (none) -> scheduled, or ready where they are due at once.
-	// Results are in the order of the messages.
+	// Results are in the order of the messages. A missing queue is made with default
+	// settings.
 	Push(ctx context.Context, p Partition, r PushRequest) ([]PushResult, error)
 
 	// Claim puts back leases that ran out, then hands out messages that are due:

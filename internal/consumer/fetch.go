@@ -75,7 +75,7 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 	f.number++
 	request := store.ClaimRequest{
 		Consumer: f.config.Name, Number: f.number, Max: room,
-		Lease: f.config.Lease.Milliseconds(), AckOnClaim: f.config.AtMostOnce,
+		Lease: f.config.Lease.Milliseconds(), AckOnClaim: f.config.AtMostOnce, Of: f.config.Partitions,
 	}
 	began := time.Now()
 	f.overdue.begin()
@@ -142,7 +142,7 @@ func (f *fetch) sleep(ctx context.Context, d time.Duration) bool {
 	return true
 }
 
-// hopeless reports whether an error of the store will not pass.
+// hopeless reports whether an error of the store will not pass for this consumer.
 func hopeless(err error) bool {
-	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrInvalid)
+	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrRepartitioned)
 }

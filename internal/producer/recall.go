@@ -32,7 +32,12 @@ func Definite(err error) bool {
 	if _, ok := errors.AsType[notSentError](err); ok {
 		return true
 	}
-	return errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrQueueFull)
+	for _, definite := range []error{store.ErrInvalid, store.ErrTooLarge, store.ErrQueueFull, store.ErrRepartitioned} {
+		if errors.Is(err, definite) {
+			return true
+		}
+	}
+	return false
 }
 
 func (p *Producer) setAside(l *lane, to store.Partition, messages []store.Message) {

@@ -67,18 +67,19 @@ func (r *Receiver) source(p store.Partition) *source {
 	return from
 }
 
-// Claim leases up to want messages for lease ms. It returns when ctx ends, or with
-// ErrUnavailable when it has waited for patience (0: as long as ctx); the call that is
-// under way then goes on in running, and what it hands out is released.
+// Claim leases what a request asks for, whose Consumer and Number it fills in. It returns
+// when ctx ends, or with ErrUnavailable when it has waited for patience (0: as long as
+// ctx); the call that is under way then goes on in running, and what it hands out is
+// released.
 func (r *Receiver) Claim(
-	ctx context.Context, running *sync.WaitGroup, p store.Partition, want int, lease int64, patience time.Duration,
+	ctx context.Context, running *sync.WaitGroup, p store.Partition, request store.ClaimRequest, patience time.Duration,
 ) (store.ClaimResult, error) {
 	if patience == 0 {
-		return r.await(ctx, running, p, want, lease)
+		return r.await(ctx, running, p, request)
 	}
 	short, end := context.WithTimeout(ctx, patience)
 	defer end()
-	result, err := r.await(short, running, p, want, lease)
+	result, err := r.await(short, running, p, request)
 	if err != nil && short.Err() != nil && ctx.Err() == nil {
 		r.source(p).suspect.Store(true)
 		err = fmt.Errorf("partition %d: no answer within %s: %w", p.Index, patience, store.ErrUnavailable)
@@ -90,7 +91,7 @@ func (r *Receiver) Claim(
 func (r *Receiver) Suspect(p store.Partition) bool { return r.source(p).suspect.Load() }
 
 func (r *Receiver) await(
-	ctx context.Context, running *sync.WaitGroup, p store.Partition, want int, lease int64,
+	ctx context.Context, running *sync.WaitGroup, p store.Partition, request store.ClaimRequest,
 ) (store.ClaimResult, error) {
 	from := r.source(p)
 	select {
@@ -106,7 +107,7 @@ func (r *Receiver) await(
 	running.Go(func() {
 		call, end := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer end()
-		result, err := r.claim(call, from, p, want, lease)
+		result, err := r.claim(call, from, p, request)
 		from.suspect.Store(err != nil)
 		<-from.slots
 		select {
@@ -125,7 +126,7 @@ func (r *Receiver) await(
 
 // claim uses a lane. What an earlier call of unknown outcome has handed out, to a
 // caller that has left, is given back first: its leases have been running since.
-func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, want int, lease int64) (store.ClaimResult, error) {
+func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, request store.ClaimRequest) (store.ClaimResult, error) {
 	l := from.take()
 	defer from.give(l)
 	if l.unknown != nil {
@@ -133,15 +134,15 @@ func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, w
 		if err == nil {
 			err = r.release(ctx, p, result.Deliveries)
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, store.ErrRepartitioned) { // else what it handed out is lost
 			return store.ClaimResult{}, noAnswer(err)
 		}
 		l.unknown = nil
 	}
 	l.number++
-	request := store.ClaimRequest{Consumer: l.name, Number: l.number, Max: want, Lease: lease}
+	request.Consumer, request.Number = l.name, l.number
 	result, err := r.store.Claim(ctx, p, request)
-	if err != nil && !errors.Is(err, store.ErrInvalid) {
+	if err != nil && !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrRepartitioned) {
 		l.unknown = &request
 	}
 	return result, noAnswer(err)

@@ -18,6 +18,11 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	}
 	var results []store.PushResult
 	part := s.makePartition(p)
+	for i := range r.Messages {
+		if err := part.repartitioned(r.Messages[i].Of); err != nil {
+			return nil, err
+		}
+	}
 	if err := s.change(ctx, part, pushEffort(&r), func(now instant) { results = part.push(r, now) }); err != nil {
 		return nil, err
 	}
@@ -33,6 +38,9 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	part := s.partition(p)
 	if part == nil {
 		return store.ClaimResult{Wait: store.MaxWait}, nil
+	}
+	if err := part.repartitioned(r.Of); err != nil {
+		return store.ClaimResult{}, err
 	}
 	var result store.ClaimResult
 	if err := s.change(ctx, part, claimEffort(&r), func(now instant) { result = part.claim(r, now) }); err != nil {

@@ -129,6 +129,15 @@ func (s *Store) makePartition(p store.Partition) *partition {
 	return s.queue(p.Queue).partition(p.Index)
 }
 
+// repartitioned is the error of a request that was routed by another number of partitions
+// than the queue has; 0: not checked.
+func (p *partition) repartitioned(of int) error {
+	if of == 0 || of == p.queue.load().Partitions {
+		return nil
+	}
+	return &store.Error{Queue: p.queue.name, Err: store.ErrRepartitioned}
+}
+
 // queue returns a queue and makes it if it is missing, under the store's mutex.
 func (s *Store) queue(name string) *queue {
 	q := s.queues[name]

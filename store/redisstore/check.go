@@ -22,7 +22,8 @@ const (
 func checkParts() []string { return []string{"sums", "msg", "due", "leased", "dead", "side"} }
 
 // Check implements store.Store. Each element is looked at in one instant, so a partition
-// that is in use gives no false alarms.
+// that is in use gives no false alarms. The copies of the queue's settings are compared
+// in the first step of partition 0.
 func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckRequest) (store.CheckResult, error) {
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return store.CheckResult{}, err
@@ -45,6 +46,13 @@ func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckReque
 	result := store.CheckResult{Examined: int(number(fields[2])), Next: nextCheckCursor(part, text(fields[0]), number(fields[1]))}
 	for i := 3; i < len(fields); i += 2 {
 		result.Problems = append(result.Problems, store.Problem{ID: text(fields[i]), Text: text(fields[i+1])})
+	}
+	if r.Cursor == "" && p.Index == 0 {
+		problems, err := s.checkSettings(ctx, p.Queue)
+		if err != nil {
+			return store.CheckResult{}, err
+		}
+		result.Problems = append(result.Problems, problems...)
 	}
 	return result, nil
 }

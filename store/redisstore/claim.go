@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,15 +34,7 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 		}
 		first = emptyBefore
 	}
-	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6), flat: true}
-	got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
-		try := first
-		if attempt > 0 {
-			try = max(first, triedBefore)
-		}
-		c.args = claimArgs(r, try)
-		return s.try(ctx, c)
-	})
+	got, err := s.askPartition(ctx, p, r, first)
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
@@ -52,6 +45,42 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	return result, err
 }
 
+// askPartition runs the script until the partition has the settings that this Store
+// knows. Of a queue whose settings it does not know, it asks for any.
+func (s *Store) askPartition(ctx context.Context, p store.Partition, r store.ClaimRequest, try int) (any, error) {
+	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6), flat: true}
+	for range reconciliations {
+		version := ""
+		if known := s.recall(p.Queue); known != nil {
+			if p.Index >= known.Partitions || r.Of != 0 && r.Of != known.Partitions {
+				return nil, fail("claim", p.Queue, store.ErrRepartitioned)
+			}
+			version = strconv.FormatInt(known.version, 10)
+		}
+		got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
+			if attempt > 0 {
+				try = max(try, triedBefore)
+			}
+			c.args = claimArgs(r, try, version)
+			return s.try(ctx, c)
+		})
+		if err != nil {
+			return nil, err
+		}
+		fields, ok := got.([]string)
+		if !ok || len(fields) != 2 || fields[0] != claimRefused {
+			return got, nil
+		}
+		if err := s.reconcile(ctx, "claim", p, number(fields[1])); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fail("claim", p.Queue, errUnsettled)
+}
+
+// claimRefused is the status of a claim that names other settings than the partition has.
+const claimRefused = "3"
+
 // What a claim knows of its earlier tries.
 const (
 	firstTry = iota
@@ -61,10 +90,10 @@ const (
 	emptyBefore // it has been answered, with nothing
 )
 
-func claimArgs(r store.ClaimRequest, try int) []any {
+func claimArgs(r store.ClaimRequest, try int, version string) []any {
 	return []any{
 		r.Consumer, sequence(r.Number), r.Max, r.Lease, bit(r.AckOnClaim), try,
-		sweepLimit, store.MaxWait.Microseconds(),
+		sweepLimit, store.MaxWait.Microseconds(), version,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 const (
 	noPartition = -1
 	staleCall   = -2
+	refusedCall = -3 // the partition has other settings than the caller knows
 )
 
 // batch runs a script on n items. A script that reads records stops early rather than

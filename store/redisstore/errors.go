@@ -54,12 +54,15 @@ func permanent(err error) error {
 	case hasCode(text, "OOM"):
 		return fmt.Errorf("redis is at its maxmemory: %w", store.ErrQueueFull)
 	case hasCode(text, "LAYOUT"):
-		n := strings.TrimPrefix(text, "LAYOUT ")
-		return fmt.Errorf("layout %.20q, this version reads 1: %w", n, store.ErrCorrupt)
+		return wrongLayout(strings.TrimPrefix(text, "LAYOUT "))
 	case hasCode(text, "WRONGTYPE"):
 		return fmt.Errorf("a key of the queue has been overwritten: %w: %w", store.ErrCorrupt, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+}
+
+func wrongLayout(layout string) error {
+	return fmt.Errorf("layout %.20q, this version reads 1: %w", layout, store.ErrCorrupt)
 }
 
 // hasCode looks for an error code at the start of a reply, or where Redis 6.2 puts that

@@ -34,10 +34,12 @@ func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	r := newRig(t, server.Client(t))
+	partitions := 2
+	_, err := r.Configure(r.ctx(), r.p.Queue, store.Change{Create: true, Partitions: &partitions})
+	r.must(err)
 	r.push(r.messages(1, 10)...)
 	r.must(r.rdb.ConfigSet(r.ctx(), "maxmemory", "8mb").Err())
 	sent := 1
-	var err error
 	for ; err == nil && sent < 10_000; sent += 100 {
 		_, err = r.Push(r.ctx(), r.p, r.request(r.messages(100, 1000)))
 	}
@@ -46,7 +48,7 @@ func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
 		t.Fatalf("push into a full Redis: %v, want ErrQueueFull", err)
 	}
 	r.want("sent", r.stats().Counters.Sent, sent)
-	r.want("a new partition", errors.Is(pushInto(r, 1), store.ErrQueueFull), true)
+	r.want("an empty partition", errors.Is(pushInto(r, 1), store.ErrQueueFull), true)
 	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, store.Extend, store.Ack}
 	for _, v := range verdicts {
 		for i, code := range r.settle(v, r.claim(10)...) {

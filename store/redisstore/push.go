@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	"github.com/dueq-dev/dueq/store"
@@ -14,55 +15,100 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	if err := s.register(ctx, p); err != nil {
-		return nil, err
-	}
 	if err := s.start(ctx, "push", p.Queue); err != nil {
 		return nil, err
 	}
+	if err := s.register(ctx, p.Queue); err != nil {
+		return nil, err
+	}
 	c := call{op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6), args: s.pushArgs(p, r), joint: true}
-	got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
+	for range reconciliations {
+		settings := s.recall(p.Queue)
+		if p.Index >= settings.Partitions || routedOtherwise(r.Messages, settings.Partitions) {
+			return nil, fail("push", p.Queue, store.ErrRepartitioned)
+		}
+		c.args[pushVersion] = settings.version
+		got, err := s.repeatPush(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		version, refused := otherSettings(got)
+		if !refused {
+			return pushed(p, got, len(r.Messages))
+		}
+		if err := s.reconcile(ctx, "push", p, version); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fail("push", p.Queue, errUnsettled)
+}
+
+// register learns a queue's settings, once in the life of this Store, and makes the queue
+// if it is missing: a push works on a queue that nobody has configured.
+func (s *Store) register(ctx context.Context, queue string) error {
+	if s.recall(queue) != nil {
+		return nil
+	}
+	_, err := s.read(ctx, "push", queue)
+	if errors.Is(err, store.ErrNotFound) {
+		_, _, err = s.change(ctx, "push", queue, store.Change{Create: true})
+	}
+	return err
+}
+
+// routedOtherwise reports whether a message's partition was chosen from another number
+// of partitions.
+func routedOtherwise(messages []store.Message, partitions int) bool {
+	for i := range messages {
+		if of := messages[i].Of; of != 0 && of != partitions {
+			return true
+		}
+	}
+	return false
+}
+
+// repeatPush runs the script until it answers. From the second try on the messages may
+// have been stored before, also in a later call with the same args.
+func (s *Store) repeatPush(ctx context.Context, c call) (any, error) {
+	return s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
 		if attempt > 0 {
-			c.args[pushNew] = bit(false) // the try before may have stored them
+			c.args[pushNew] = bit(false)
 		}
 		if s.config.Replicas > 0 {
 			return s.tryReplicated(ctx, c)
 		}
 		return s.try(ctx, c)
 	})
-	if err != nil {
-		return nil, err
+}
+
+// otherSettings reads {-3, version}: the partition refused because it has settings of
+// that version, 0 when it does not exist.
+func otherSettings(reply any) (version int64, refused bool) {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) != 2 || fields[0] != int64(refusedCall) {
+		return 0, false
 	}
-	results := make([]store.PushResult, len(r.Messages))
-	done, err := readAnswer(got, results)
+	return number(fields[1]), true
+}
+
+func pushed(p store.Partition, reply any, n int) ([]store.PushResult, error) {
+	results := make([]store.PushResult, n)
+	done, err := readAnswer(reply, results)
 	if err != nil {
 		return nil, fail("push", p.Queue, err)
 	}
 	if done == staleCall {
 		fill(results, store.CodeStale)
 	}
-	if created := got.([]any); len(created) > 2 && number(created[2]) == 1 {
-		return results, s.adopt(ctx, p)
-	}
 	return results, nil
-}
-
-// adopt gives a partition that a push has just made its queue's settings, and lists the
-// queue: whoever removed the keys may have removed more than this partition.
-func (s *Store) adopt(ctx context.Context, p store.Partition) error {
-	s.known.Delete(p.Queue)
-	settings, _, err := s.settings(ctx, "push", p.Queue, store.Change{Create: true})
-	if err != nil || !settings.Paused && settings.MaxMessages == 0 {
-		return err
-	}
-	return s.configurePartition(ctx, p, settings)
 }
 
 // The arguments of push.lua that come before the messages.
 const (
 	pushNew     = 6
 	pushLargest = 7
-	pushBefore  = 8
+	pushVersion = 8
+	pushBefore  = 9
 )
 
 // pushArgs leaves out what is zero, or the same, for all messages.

@@ -3,61 +3,12 @@ package redisstore
 import (
 	"context"
 	"errors"
-	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 
 	"github.com/dueq-dev/dueq/store"
 )
-
-// register enters a queue, with default settings, into the list of queues, once in the
-// life of this Store: a push works on a queue that nobody has configured.
-func (s *Store) register(ctx context.Context, p store.Partition) error {
-	if _, ok := s.known.Load(p.Queue); ok {
-		return nil
-	}
-	_, _, err := s.settings(ctx, "push", p.Queue, store.Change{Create: true})
-	return err
-}
-
-// settings runs the settings script, and tells whether anything changed. The name is
-// listed before the queue is made, so that no queue is ever unlisted.
-func (s *Store) settings(ctx context.Context, op, queue string, c store.Change) (queueSettings, bool, error) {
-	if err := s.start(ctx, op, queue); err != nil {
-		return queueSettings{}, false, err
-	}
-	if _, ok := s.known.Load(queue); c.Create && !ok {
-		if _, err := s.repeat(ctx, op, queue, func(int) (any, error) {
-			return s.rdb.SAdd(ctx, s.queuesKey(), queue).Result()
-		}); err != nil {
-			return queueSettings{}, false, err
-		}
-	}
-	got, err := s.run(ctx, call{
-		op: op, queue: queue, script: s.scripts["settings"], keys: []string{s.metaKey(queue)},
-		args: []any{
-			bit(c.Create), optional(c.Partitions), optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused),
-			store.DefaultPartitions, store.DefaultMaxBody,
-		},
-	})
-	if err != nil {
-		return queueSettings{}, false, err
-	}
-	settings, changed, err := readSettings(got, c)
-	if err != nil {
-		return queueSettings{}, false, &store.Error{Op: op, Queue: queue, Field: fieldOf(err), Err: err}
-	}
-	if c.Create {
-		s.known.Store(queue, struct{}{})
-	}
-	return settings, changed, nil
-}
-
-// queueSettings are a queue's settings with their version, which grows with each change.
-type queueSettings struct {
-	store.Settings
-	version int64
-}
 
 func optional[T int | int64](v *T) string {
 	if v == nil {
@@ -73,35 +24,6 @@ func optionalBit(v *bool) string {
 	return bit(*v)
 }
 
-// readSettings reads {status, version, partitions, max body, max messages, paused}.
-func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
-	fields, ok := reply.([]any)
-	if !ok || len(fields) == 0 {
-		return queueSettings{}, false, unexpected(reply)
-	}
-	switch status := number(fields[0]); {
-	case status == -1:
-		return queueSettings{}, false, store.ErrNotFound
-	case status == -2 && len(fields) == 3 && c.Partitions != nil:
-		return queueSettings{}, false, fmt.Errorf("%d is not what the queue was made with, %s: %w",
-			*c.Partitions, text(fields[2]), store.ErrInvalid)
-	case status < 0 || len(fields) != 6:
-		return queueSettings{}, false, unexpected(reply)
-	}
-	return queueSettings{version: number(fields[1]), Settings: store.Settings{
-		Partitions: int(number(fields[2])), MaxBody: int(number(fields[3])),
-		MaxMessages: number(fields[4]), Paused: number(fields[5]) == 1,
-	}}, number(fields[0]) > 0, nil
-}
-
-// fieldOf names the only field of a Change that the server itself refuses.
-func fieldOf(err error) string {
-	if errors.Is(err, store.ErrInvalid) {
-		return "partitions"
-	}
-	return ""
-}
-
 // Configure implements store.Store. The settings are changed first, then taken over by
 // each partition; after an error in between, repeating the call completes it. Of two
 // changes at a time the later one wins in every partition.
@@ -112,27 +34,78 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	if err := c.Validate(); err != nil {
 		return store.Settings{}, err
 	}
-	settings, changed, err := s.settings(ctx, "configure", queue, c)
-	if err != nil {
-		return store.Settings{}, err
-	}
-	if !changed && c.Paused == nil && c.MaxMessages == nil {
-		return settings.Settings, nil
-	}
-	for i := range settings.Partitions {
-		if err := s.configurePartition(ctx, store.Partition{Queue: queue, Index: i}, settings); err != nil {
-			return store.Settings{}, err
+	if c == (store.Change{Create: c.Create}) {
+		settings, err := s.read(ctx, "configure", queue)
+		if err == nil || !c.Create || !errors.Is(err, store.ErrNotFound) {
+			return settings.Settings, err
 		}
 	}
-	return settings.Settings, nil
+	settings, err := s.configure(ctx, queue, c)
+	return settings.Settings, err
 }
 
-func (s *Store) configurePartition(ctx context.Context, p store.Partition, settings queueSettings) error {
-	_, err := s.run(ctx, call{
-		op: "configure", queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, 6),
-		args: []any{s.eventsChannel(p.Queue), wakeEvent(p), settings.version, bit(settings.Paused), settings.MaxMessages},
+// configure makes a change and repeats it as long as a partition turns out to have later
+// settings than those it was made to.
+func (s *Store) configure(ctx context.Context, queue string, c store.Change) (queueSettings, error) {
+	settings, changed, err := s.change(ctx, "configure", queue, c)
+	if err != nil || !changed && c.MaxBody == nil && c.MaxMessages == nil && c.Paused == nil {
+		return settings, err
+	}
+	for range reconciliations {
+		found, err := s.spread(ctx, queue, settings)
+		if err != nil || found.version <= settings.version {
+			return settings, err
+		}
+		settings, _, err = s.meta(ctx, "configure", queue)
+		if err == nil && settings.version < found.version {
+			// The queue had lost later settings, and the change was not made to these.
+			settings, _, err = s.change(ctx, "configure", queue, c)
+		}
+		if err != nil {
+			return queueSettings{}, err
+		}
+	}
+	return queueSettings{}, fail("configure", queue, errUnsettled)
+}
+
+// spread gives all partitions the queue's settings, until one has later ones, which it
+// returns.
+func (s *Store) spread(ctx context.Context, queue string, settings queueSettings) (queueSettings, error) {
+	for i := range settings.Partitions {
+		found, err := s.configurePartition(ctx, "configure", store.Partition{Queue: queue, Index: i}, settings)
+		if err != nil || found.version > settings.version {
+			return found, err
+		}
+	}
+	return settings, nil
+}
+
+// configurePartition makes a partition if it is missing and gives it settings, or returns
+// those it has if they are later.
+func (s *Store) configurePartition(ctx context.Context, op string, p store.Partition, settings queueSettings) (queueSettings, error) {
+	got, err := s.run(ctx, call{
+		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, 6),
+		args: []any{
+			s.eventsChannel(p.Queue), wakeEvent(p), settings.version, settings.Partitions, settings.MaxBody,
+			settings.MaxMessages, bit(settings.Paused),
+		},
 	})
-	return err
+	if err != nil {
+		return queueSettings{}, err
+	}
+	fields, ok := got.([]any)
+	if !ok {
+		return queueSettings{}, fail(op, p.Queue, unexpected(got))
+	}
+	if len(fields) == 0 {
+		return settings, nil
+	}
+	found, _, err := readCopy(fields)
+	if err != nil {
+		return queueSettings{}, fail(op, p.Queue, err)
+	}
+	s.remember(p.Queue, found)
+	return found, nil
 }
 
 // Heartbeat implements store.Store. The queue need not exist and is not made.
@@ -140,7 +113,17 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 	if err := store.ValidateHeartbeat(queue, consumer, ttl); err != nil {
 		return nil, err
 	}
-	return s.members(ctx, "heartbeat", queue, consumer, ttl)
+	names, err := s.members(ctx, "heartbeat", queue, consumer, ttl)
+	if err != nil || ttl == 0 {
+		return names, err
+	}
+	// The set of queues may have been lost without anything else of the queue. It serves
+	// only to list queues, so an error must not look like one of the heartbeat.
+	if err := s.list(ctx, "heartbeat", queue); err != nil {
+		s.config.Logger.DebugContext(ctx, "dueq: could not list the queue; the next heartbeat tries again",
+			slog.String("queue", queue), slog.Any("error", err))
+	}
+	return names, nil
 }
 
 func (s *Store) members(ctx context.Context, op, queue, consumer string, ttl int64) ([]string, error) {

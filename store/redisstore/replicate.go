@@ -41,8 +41,12 @@ func (s *Store) tryWait(ctx context.Context, node redis.UniversalClient, c call,
 	_ = pipe.Process(ctx, cmd)
 	_ = pipe.Process(ctx, onceCmd{wait})
 	_, failed := pipe.Exec(ctx)
-	if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
+	answer, err := reply(cmd, cmd.Err())
+	if err != nil {
 		return nil, err
+	}
+	if _, refused := otherSettings(answer); refused {
+		return answer, nil // nothing was written that replicas could have
 	}
 	if err := wait.Err(); err != nil {
 		return nil, err
@@ -54,7 +58,7 @@ func (s *Store) tryWait(ctx context.Context, node redis.UniversalClient, c call,
 		return nil, fmt.Errorf("%d of %d replicas within %s: %w",
 			got, s.config.Replicas, s.config.ReplicaTimeout, store.ErrNotReplicated)
 	}
-	return reply(cmd, nil)
+	return answer, nil
 }
 
 // master returns a client whose pipelines go to the server that has the key, each on one

@@ -66,9 +66,12 @@ func (s *Store) queues(ctx context.Context) ([]string, error) {
 }
 
 func (s *Store) queueStats(ctx context.Context, queue string) (store.Stats, error) {
-	settings, _, err := s.settings(ctx, "stats", queue, store.Change{})
+	settings, _, err := s.latest(ctx, "stats", queue)
 	if err != nil {
 		return store.Stats{}, err
+	}
+	if settings.version == 0 {
+		return store.Stats{}, fail("stats", queue, store.ErrNotFound)
 	}
 	consumers, err := s.members(ctx, "stats", queue, "", 0)
 	if err != nil {

@@ -43,7 +43,7 @@ type Store struct {
 	inspected  atomic.Bool
 	inspecting chan struct{} // holds a token while nobody inspects the server
 	idle       idleClaims
-	known      sync.Map // queue -> struct{}: registered by this process
+	known      sync.Map // queue -> *queueSettings: the latest that this Store has seen
 }
 
 var _ store.Store = (*Store)(nil)

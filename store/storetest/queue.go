@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -18,6 +19,7 @@ func settings() []testCase {
 		{"PausedBeforeTheFirstMessage", "", testPausedEmpty},
 		{"MaxMessages", "", testMaxMessages},
 		{"PauseHoldsForEveryPartition", "", testPausePartitions},
+		{"OtherNumberOfPartitions", "", testRepartitioned},
 	}
 }
 
@@ -104,6 +106,35 @@ func testPausePartitions(d *desk) {
 	for _, k := range desks[:2] {
 		k.take("c")
 	}
+}
+
+// A request that was routed by another number of partitions than the queue has is refused
+// and changes nothing.
+func testRepartitioned(d *desk) {
+	d.configure(store.Change{Create: true, Partitions: pointer(2)})
+	routed := func(of int) store.Message {
+		m := d.message()
+		m.Of = of
+		return m
+	}
+	refused := func(what string, err error) {
+		d.t.Helper()
+		if !errors.Is(err, store.ErrRepartitioned) {
+			d.t.Fatalf("%s: %v, want ErrRepartitioned", what, err)
+		}
+	}
+	d.wantPushed(d.push(routed(2), routed(0)), store.CodeOK, store.CodeOK)
+	ctx := d.t.Context()
+	_, err := d.s.Push(ctx, d.p, store.PushRequest{Producer: "other", Number: 1, Messages: []store.Message{routed(2), routed(3)}})
+	refused("push", err)
+	claim := store.ClaimRequest{Consumer: "other", Number: 1, Max: 1, Lease: longLease, Of: 1}
+	_, err = d.s.Claim(ctx, d.p, claim)
+	refused("claim", err)
+	claim.Of = 2
+	result, err := d.s.Claim(ctx, d.p, claim)
+	d.noError("claim", err)
+	d.wantEqual("deliveries", len(result.Deliveries), 1)
+	d.wantEqual("sent", d.stats().Counters.Sent, int64(2))
 }
 
 func testMaxMessages(d *desk) {

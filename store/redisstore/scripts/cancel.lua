@@ -43,7 +43,7 @@ for i = 1, done do
     redis.call('ZREM', KEYS[3], '-')
     local fresh = redis.call('HSET', KEYS[1], 'x:' .. ids[i], '1')
     if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'stops', fresh) end
-    redis.call('PUBLISH', ARGV[1], 'stop ' .. ARGV[2] .. ' ' .. ids[i])
+    redis.pcall('PUBLISH', ARGV[1], 'stop ' .. ARGV[2] .. ' ' .. ids[i])
     say(i, RUNNING)
   elseif where == 'dead' then
     say(i, DEAD)

@@ -14,18 +14,19 @@
 -- ARGV[6] n | int | messages | 1 to 500
 -- ARGV[7] new | 1 or 0 | - | 1: nothing can have had one of the ids before
 -- ARGV[8] largest | int | bytes | the longest of the records
--- ARGV[9...] n times id and record, n times when (once, if it is the same for all and nothing follows): a span, or "@" and an instant; then, when one of them has more: n keys, n TTLs (0: none), n replace (1 or 0) | text, bytes; text; text, int, int | ms | a span is 0 to farthest
--- RETURNS {done, exceptions, created}: done is n, or -2 when the call is older than the producer's last; exceptions "index:code" or "index:code:holder" for all but OK; created 1 when the partition is new
+-- ARGV[9] version | int | ms | of the settings that the caller knows
+-- ARGV[10...] n times id and record, n times when (once, if it is the same for all and nothing follows): a span, or "@" and an instant; then, when one of them has more: n keys, n TTLs (0: none), n replace (1 or 0) | text, bytes; text; text, int, int | ms | a span is 0 to farthest
+-- RETURNS {done, exceptions}: done is n, or -2 when the call is older than the producer's last; exceptions "index:code" or "index:code:holder" for all but OK. {-3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
 -- CODES ok duplicate conflict full too_far
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key; 1 when a record is longer than all before it; where records may be long and one may be there already, up to 2 for each. Copies no more bytes than it is given
 -- RETRY safe: the producer's last number is kept with its answer, and ids that are live are not stored again
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls create count wake batch
-local before = math.huge
+-- USES open codes time calls count wake batch
 local answer, stale = recall('p:' .. ARGV[3], ARGV[4])
-if answer then return {n, answer, 0} end
-if stale then return {-2, '', 0} end
-if s[1] then before = first() end
+if answer then return {n, answer} end
+if stale then return {-2, ''} end
+if s[7] ~= ARGV[9] then return {-3, s[7] or '0'} end
+local before = first()
 local most, live = tonumber(s[5]) or math.huge, 0
 if s[5] then live = redis.call('HLEN', KEYS[2]) - 1 end
 local function finish(sent, duplicates, answer)
@@ -33,13 +34,12 @@ local function finish(sent, duplicates, answer)
   count('duplicates', duplicates)
   remember('p:' .. ARGV[3], ARGV[4], answer)
   wake(before, earliest)
-  return {n, answer, s[1] and 0 or 1}
+  return {n, answer}
 end
 local plan = ARGV[7] == '1' and not more and live + n <= most and together()
 if plan then
-  if not s[1] then create() end
   grow()
-  redis.call('HSET', KEYS[2], unpack(ARGV, 9, 8 + 2 * n))
+  redis.call('HSET', KEYS[2], unpack(ARGV, 10, 9 + 2 * n))
   redis.call('ZADD', KEYS[4], unpack(plan))
   return finish(n, 0, '')
 end
@@ -49,7 +49,7 @@ local function store(i, id, record)
   if due_of(i) > farthest then return TOO_FAR end
   if live >= most then return FULL end
   if more then
-    local key, ttl, replace = ARGV[8 + 3 * n + i], tonumber(ARGV[8 + 4 * n + i]), ARGV[8 + 5 * n + i] == '1'
+    local key, ttl, replace = ARGV[9 + 3 * n + i], tonumber(ARGV[9 + 4 * n + i]), ARGV[9 + 5 * n + i] == '1'
     if key ~= '' then
       local holder, room = seize(key, replace)
       if holder then return DUPLICATE, holder end
@@ -64,11 +64,11 @@ end
 -- singly(): decides on one after the other, and returns the records to be written.
 local function singly()
   local ids, put, records = {}, {}, {}
-  for i = 1, n do ids[i] = ARGV[7 + 2 * i] end
+  for i = 1, n do ids[i] = ARGV[8 + 2 * i] end
   local old = existing(ids)
-  if more then load_owners(9 + 3 * n, n) end
+  if more then load_owners(10 + 3 * n, n) end
   for i = 1, n do
-    local id, record, code, holder = ids[i], ARGV[8 + 2 * i], OK, nil
+    local id, record, code, holder = ids[i], ARGV[9 + 2 * i], OK, nil
     local was = state[id]
     if was == nil then was = old[i] end
     if not was then
@@ -90,7 +90,6 @@ local function singly()
   return records
 end
 local records = singly()
-if not s[1] then create() end
 if #records > 0 then
   grow()
   redis.call('HSET', KEYS[2], unpack(records))

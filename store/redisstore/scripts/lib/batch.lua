@@ -1,10 +1,10 @@
 -- For push: the messages as they were given, and when they are due.
 local n = tonumber(ARGV[6])
-local more, shared, farthest = #ARGV > 8 + 3 * n, #ARGV == 9 + 2 * n, up + ARGV[5]
+local more, shared, farthest = #ARGV > 9 + 3 * n, #ARGV == 10 + 2 * n, up + ARGV[5]
 local earliest = math.huge
 local when, at
 local function due_of(i)
-  local text = ARGV[8 + 2 * n + (shared and 1 or i)]
+  local text = ARGV[9 + 2 * n + (shared and 1 or i)]
   if text ~= when then
     when, at = text, string.byte(text) == 64 and math.max(now, tonumber(string.sub(text, 2))) or after(text)
   end
@@ -20,7 +20,7 @@ local function together()
       if due < soonest then soonest = due end
       text = digits(due)
     end
-    plan[2 * i - 1], plan[2 * i] = text, args[7 + 2 * i]
+    plan[2 * i - 1], plan[2 * i] = text, args[8 + 2 * i]
   end
   earliest = soonest
   return plan

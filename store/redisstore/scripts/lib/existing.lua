@@ -9,7 +9,7 @@ local function existing(ids)
   local old = {}
   for i = 1, n do
     local size = redis.call('HSTRLEN', KEYS[2], ids[i])
-    old[i] = size > 0 and (size == #ARGV[8 + 2 * i] and redis.call('HGET', KEYS[2], ids[i]) or '')
+    old[i] = size > 0 and (size == #ARGV[9 + 2 * i] and redis.call('HGET', KEYS[2], ids[i]) or '')
   end
   return old
 end

@@ -1,8 +1,9 @@
 -- Tells the consumers when the earliest due time has become earlier. first() is asked
--- before anything is changed.
+-- before anything is changed. A user without permission for the channel gets an error
+-- from PUBLISH, which must not end a script that has written: hints may be lost.
 local function first()
   return tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge
 end
 local function wake(before, earliest)
-  if earliest < before then redis.call('PUBLISH', ARGV[1], ARGV[2]) end
+  if earliest < before then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
 end

@@ -1,0 +1,58 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// checkSettings compares the copies of a queue's settings. A change that is under way
+// looks like a difference, so only one that is seen twice is reported.
+func (s *Store) checkSettings(ctx context.Context, queue string) ([]store.Problem, error) {
+	problems, err := s.compareSettings(ctx, queue)
+	if err != nil || len(problems) == 0 {
+		return nil, err
+	}
+	again, err := s.compareSettings(ctx, queue)
+	return slices.DeleteFunc(problems, func(p store.Problem) bool { return !slices.Contains(again, p) }), err
+}
+
+func (s *Store) compareSettings(ctx context.Context, queue string) ([]store.Problem, error) {
+	meta, _, err := s.meta(ctx, "check", queue)
+	if err != nil {
+		return nil, err
+	}
+	copies, err := s.survey(ctx, "check", queue, max(surveyed, meta.Partitions))
+	if err != nil {
+		return nil, err
+	}
+	latest := meta
+	for _, c := range copies {
+		latest = later(latest, c)
+	}
+	var problems []store.Problem
+	bad := func(format string, args ...any) {
+		problems = append(problems, store.Problem{Text: fmt.Sprintf(format, args...)})
+	}
+	switch {
+	case meta.version == 0 && latest.version > 0:
+		bad("the settings of the queue are missing, its partitions have them")
+	case meta.version < latest.version:
+		bad("the settings of the queue are older than those of its partitions")
+	}
+	for i, c := range copies {
+		switch {
+		case c.version == 0:
+			continue // it is made when it is needed
+		case i >= latest.Partitions:
+			bad("partition %d exists, but the queue has %d partitions: its messages are not delivered", i, latest.Partitions)
+		case c.Partitions != latest.Partitions:
+			bad("partition %d is one of %d, but the queue has %d partitions", i, c.Partitions, latest.Partitions)
+		case c.version < latest.version:
+			bad("partition %d has settings older than the queue's", i)
+		}
+	}
+	return problems, nil
+}

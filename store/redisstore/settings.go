@@ -1,0 +1,294 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// queueSettings are a queue's settings. The version is the instant of the last change in
+// ms; it grows with each change, so of two copies the one with the higher version is the
+// later, also when the queue was lost and made again between them.
+type queueSettings struct {
+	store.Settings
+	version int64
+}
+
+// defaultSettings are those of a new queue. It gets its version when it is made.
+func defaultSettings() queueSettings {
+	return queueSettings{Settings: store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody}}
+}
+
+// later returns the later of two settings.
+func later(a, b queueSettings) queueSettings {
+	if b.version > a.version {
+		return b
+	}
+	return a
+}
+
+// settingsFields are those of meta and of side, in the order of readCopy.
+func settingsFields() []string {
+	return []string{"layout", "version", "partitions", "max_body", "max_messages", "paused"}
+}
+
+// readCopy reads a copy of the settings. found is false when there is none.
+func readCopy(fields []any) (settings queueSettings, found bool, err error) {
+	if len(fields) != len(settingsFields()) {
+		return queueSettings{}, false, unexpected(fields)
+	}
+	switch layout, ok := fields[0].(string); {
+	case !ok:
+		return queueSettings{}, false, nil
+	case layout != "1":
+		return queueSettings{}, false, wrongLayout(layout)
+	}
+	settings = queueSettings{version: number(fields[1]), Settings: store.Settings{
+		Partitions: int(number(fields[2])), MaxBody: int(number(fields[3])),
+		MaxMessages: number(fields[4]), Paused: number(fields[5]) == 1,
+	}}
+	if settings.Partitions < 1 || settings.Partitions > store.MaxPartitions || settings.version < 1 {
+		return queueSettings{}, false, fmt.Errorf("settings of version %d with %d partitions: %w",
+			settings.version, settings.Partitions, store.ErrCorrupt)
+	}
+	return settings, true, nil
+}
+
+// recall returns what this Store knows of a queue's settings, nil if nothing.
+func (s *Store) recall(queue string) *queueSettings {
+	if known, ok := s.known.Load(queue); ok {
+		return known.(*queueSettings)
+	}
+	return nil
+}
+
+// remember keeps settings unless later ones are known.
+func (s *Store) remember(queue string, settings queueSettings) {
+	for {
+		known, loaded := s.known.LoadOrStore(queue, &settings)
+		if !loaded || known.(*queueSettings).version >= settings.version {
+			return
+		}
+		if s.known.CompareAndSwap(queue, known, &settings) {
+			return
+		}
+	}
+}
+
+// meta reads a queue's settings where they normally are.
+func (s *Store) meta(ctx context.Context, op, queue string) (settings queueSettings, found bool, err error) {
+	key := s.metaKey(queue)
+	if err := s.start(ctx, op, queue); err != nil {
+		return queueSettings{}, false, err
+	}
+	got, err := s.repeat(ctx, op, queue, func(int) (any, error) {
+		return s.rdb.HMGet(ctx, key, settingsFields()...).Result()
+	})
+	if err != nil {
+		return queueSettings{}, false, err
+	}
+	settings, found, err = readCopy(got.([]any))
+	if err != nil {
+		return queueSettings{}, false, fail(op, queue, err)
+	}
+	return settings, found, nil
+}
+
+// surveyed is how many partitions are asked for the settings when meta is missing. Nodes
+// of a Cluster get partitions at random, so that as many are never all on those that are
+// lost.
+const surveyed = 64
+
+// survey reads the copies of the settings in partitions 0 to n-1; one that is missing has
+// version 0. It fails if any of their servers does not answer: the queue may be there.
+func (s *Store) survey(ctx context.Context, op, queue string, n int) ([]queueSettings, error) {
+	got, err := s.repeat(ctx, op, queue, func(int) (any, error) { return s.surveyOnce(ctx, queue, n) })
+	if err != nil {
+		return nil, err
+	}
+	return got.([]queueSettings), nil
+}
+
+func (s *Store) surveyOnce(ctx context.Context, queue string, n int) ([]queueSettings, error) {
+	pipe, cmds := s.rdb.Pipeline(), make([]*redis.SliceCmd, n)
+	for i := range cmds {
+		side := s.partitionKeys(store.Partition{Queue: queue, Index: i}, 1)[0]
+		cmds[i] = pipe.HMGet(ctx, side, settingsFields()...)
+	}
+	_, failed := pipe.Exec(ctx)
+	copies := make([]queueSettings, n)
+	for i, cmd := range cmds {
+		fields, err := cmd.Result()
+		switch {
+		case redis.HasErrorPrefix(err, "WRONGTYPE"):
+			failed = nil // overwritten by another program, for Check to report
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if copies[i], _, err = readCopy(fields); err != nil {
+			return nil, err
+		}
+	}
+	return copies, failed
+}
+
+// latest returns the settings with the highest version among meta and the partitions, of
+// version 0 when there is neither, and the version that meta has. It changes nothing.
+func (s *Store) latest(ctx context.Context, op, queue string) (settings queueSettings, inMeta int64, err error) {
+	settings, found, err := s.meta(ctx, op, queue)
+	if err != nil {
+		return queueSettings{}, 0, err
+	}
+	inMeta = settings.version
+	n := surveyed
+	if found {
+		n = settings.Partitions
+	}
+	copies, err := s.survey(ctx, op, queue, n)
+	if err != nil {
+		return queueSettings{}, 0, err
+	}
+	for _, c := range copies {
+		settings = later(settings, c)
+	}
+	return settings, inMeta, nil
+}
+
+// read returns a queue's settings, also when only partitions have them.
+func (s *Store) read(ctx context.Context, op, queue string) (queueSettings, error) {
+	settings, found, err := s.meta(ctx, op, queue)
+	if err == nil && !found {
+		settings, _, err = s.latest(ctx, op, queue)
+	}
+	switch {
+	case err != nil:
+		return queueSettings{}, err
+	case settings.version == 0:
+		return queueSettings{}, fail(op, queue, store.ErrNotFound)
+	}
+	s.remember(queue, settings)
+	return settings, nil
+}
+
+// change writes settings: the latest there are with c applied, the defaults if there are
+// none and the queue is to be made. It reports whether anything changed.
+func (s *Store) change(ctx context.Context, op, queue string, c store.Change) (queueSettings, bool, error) {
+	base, inMeta, err := s.latest(ctx, op, queue)
+	if err != nil {
+		return queueSettings{}, false, err
+	}
+	stored := base.version > 0
+	if known := s.recall(queue); known != nil {
+		base = later(base, *known)
+	}
+	if inMeta == 0 && (c.Create || base.version > 0) {
+		// The name is listed before the queue is made, so that no queue is unlisted. When its
+		// partitions exist, listing can wait for a heartbeat: at maxmemory it is refused.
+		if err := s.list(ctx, op, queue); err != nil && !stored {
+			return queueSettings{}, false, err
+		}
+	}
+	if inMeta < base.version {
+		s.config.Logger.WarnContext(ctx, "dueq: the settings of a queue were lost or out of date; its latest settings are restored",
+			slog.String("queue", queue), slog.Int("partitions", base.Partitions), slog.Bool("paused", base.Paused))
+	}
+	return s.write(ctx, op, queue, base, c)
+}
+
+// list enters a queue into the set of queues.
+func (s *Store) list(ctx context.Context, op, queue string) error {
+	_, err := s.repeat(ctx, op, queue, func(int) (any, error) {
+		return s.rdb.SAdd(ctx, s.queuesKey(), queue).Result()
+	})
+	return err
+}
+
+// reconcile brings a partition that has settings of another version, 0 if it does not
+// exist, and the queue to the same settings: whichever has the older ones gets the later.
+// The caller then repeats what the partition refused.
+func (s *Store) reconcile(ctx context.Context, op string, p store.Partition, version int64) error {
+	settings, _, err := s.meta(ctx, op, p.Queue)
+	if err != nil {
+		return err
+	}
+	known := s.recall(p.Queue)
+	if settings.version == 0 || settings.version < version || known != nil && settings.version < known.version {
+		if settings, _, err = s.change(ctx, op, p.Queue, store.Change{Create: true}); err != nil {
+			return err
+		}
+	}
+	s.remember(p.Queue, settings)
+	if settings.version == version || p.Index >= settings.Partitions {
+		return nil // the caller sees that the queue has no such partition
+	}
+	_, err = s.configurePartition(ctx, op, p, settings)
+	return err
+}
+
+// reconciliations are how often a call is repeated because settings differed. Each time
+// the caller knows later settings than before, so more are needed only while the settings
+// keep changing.
+const reconciliations = 10
+
+var errUnsettled = fmt.Errorf("the settings changed %d times during the call: %w", reconciliations, store.ErrUnavailable)
+
+// write runs the settings script, which takes base over unless meta is later.
+func (s *Store) write(ctx context.Context, op, queue string, base queueSettings, c store.Change) (queueSettings, bool, error) {
+	if base.version == 0 {
+		base = defaultSettings()
+		if c.Partitions != nil {
+			base.Partitions = *c.Partitions
+		}
+	}
+	got, err := s.run(ctx, call{
+		op: op, queue: queue, script: s.scripts["settings"], keys: []string{s.metaKey(queue)},
+		args: []any{
+			bit(c.Create), optional(c.Partitions), optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused),
+			base.version, base.Partitions, base.MaxBody, base.MaxMessages, bit(base.Paused),
+		},
+	})
+	if err != nil {
+		return queueSettings{}, false, err
+	}
+	settings, changed, err := readSettings(got, c)
+	if err != nil {
+		return queueSettings{}, false, &store.Error{Op: op, Queue: queue, Field: fieldOf(err), Err: err}
+	}
+	s.remember(queue, settings)
+	return settings, changed, nil
+}
+
+// readSettings reads {status, version, partitions, max body, max messages, paused}.
+func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) == 0 {
+		return queueSettings{}, false, unexpected(reply)
+	}
+	switch status := number(fields[0]); {
+	case status == -1:
+		return queueSettings{}, false, store.ErrNotFound
+	case status == -2 && len(fields) == 2 && c.Partitions != nil:
+		return queueSettings{}, false, fmt.Errorf("%d is not what the queue was made with, %s: %w",
+			*c.Partitions, text(fields[1]), store.ErrInvalid)
+	case status < 0:
+		return queueSettings{}, false, unexpected(reply)
+	}
+	status := number(fields[0])
+	fields[0] = "1"
+	settings, _, err := readCopy(fields)
+	return settings, status > 0, err
+}
+
+// fieldOf names the only field of a Change that the server itself refuses.
+func fieldOf(err error) string {
+	if errors.Is(err, store.ErrInvalid) {
+		return "partitions"
+	}
+	return ""
+}
