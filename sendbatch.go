@@ -43,7 +43,7 @@ func (q *Queue) SendBatch(ctx context.Context, messages []Message) ([]SendResult
 			return nil, fail("send", q.name, "", err)
 		}
 		if err != nil {
-			break // the results say what had been refused before
+			return results, nil //nolint:nilerr // the results have the error of each message
 		}
 		b := &batch{queue: q, results: results, partitions: map[int]*share{}}
 		for _, i := range places {
