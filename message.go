@@ -23,7 +23,11 @@ type Message struct {
 	// past means now.
 	Due time.Time
 	// MaxAttempts is how many deliveries may fail before the message is dead: 1 to
-	// 1000. Default 20.
+	// 1000. Default 20. A lease that runs out is a failure only if the store knew that
+	// the handler had started, which it does on the last attempt and after a lease that
+	// ran out before: a message whose handler ends the process each time is delivered
+	// MaxAttempts + 1 times at most, and one that nobody has started is never dead. With
+	// 1, every delivery costs one more call, shared with others made at the same time.
 	MaxAttempts int
 	// TTL from now after which the message is no longer delivered but removed, unless
 	// it is being held then. It must be longer than Delay. Default 0: kept for ever.

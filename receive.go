@@ -42,8 +42,9 @@ const (
 // Errors: [ErrInvalid], [ErrPaused] (at once, whatever c.Wait), [ErrUnavailable] (after
 // trying for c.Wait; of a queue with several partitions also when one of them does not
 // answer and the others have nothing), [ErrClosed], the error of ctx. A message that is handed over after
-// ctx has ended is released at once and has lost no attempt. Costs one round trip; while
-// waiting, one every 2 s.
+// ctx has ended is released at once and has lost no attempt. Costs one round trip, and one
+// more when a message is on its last attempt or its last lease ran out: the store records
+// that it is about to be handled. While waiting, one every 2 s.
 func (q *Queue) Receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, error) {
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("receive", q.name, "", err)

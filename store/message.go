@@ -60,6 +60,7 @@ type Delivery struct {
 	MaxAttempts int
 	Expiry      int64
 	Failures    int // before this delivery
+	Suspicion   Suspicion
 }
 
 // Ref names one message, by id or, when ID is zero, by key.

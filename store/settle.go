@@ -6,14 +6,17 @@ import "slices"
 type Verdict string
 
 // The verdicts. A settle of a message whose cancellation was asked for removes it,
-// whatever the verdict; only Extend leaves it with its holder for as long as the
-// lease lasts.
+// whatever the verdict; only Extend and Start leave it with its holder for as long as
+// the lease lasts.
 const (
 	Ack     Verdict = "ack"     // done: leased -> (gone)
 	Nack    Verdict = "nack"    // failed: leased -> scheduled after Delay, or dead when out of attempts
 	Release Verdict = "release" // given back unharmed: leased -> scheduled after Delay; no failure
 	Reject  Verdict = "reject"  // leased -> dead
 	Extend  Verdict = "extend"  // leased -> leased until Delay from now, never shortened
+	// Start is Extend, and records that the handler of this delivery is about to run:
+	// from then on, a lease that runs out is a failure (see [Suspicion]).
+	Start Verdict = "start"
 )
 
 // SettleRequest carries one verdict for several deliveries of one partition.
@@ -24,24 +27,24 @@ type SettleRequest struct {
 
 // Settlement is the verdict's detail for one delivery.
 //
-// Its Code: OK; Gone (the message is no more: a success for everything but Extend);
-// LeaseLost (another delivery may have begun; nothing was changed); Cancelled (for
-// Nack, Release, Reject: removed, as was asked for; for Extend: the holder should
-// stop, the lease is extended); Dead (Nack used up the attempts). A verdict repeated
+// Its Code: OK; Gone (the message is no more: a success for everything but Extend and
+// Start); LeaseLost (another delivery may have begun; nothing was changed); Cancelled
+// (for Nack, Release, Reject: removed, as was asked for; for Extend and Start: the
+// holder should stop, the lease is extended); Dead (Nack used up the attempts). A verdict repeated
 // with the same receipt gets the same code, or Gone.
 //
 // A lease that has run out can still be settled for as long as no claim has put
 // its message back.
 type Settlement struct {
 	Receipt Receipt
-	Delay   int64  // Nack, Release: span to the new due time; Extend: span to the new end of the lease
+	Delay   int64  // Nack, Release: span to the new due time; Extend, Start: span to the new end of the lease
 	Failure string // Nack, Reject: why, at most MaxFailure bytes
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r SettleRequest) Validate() error {
-	if !slices.Contains([]Verdict{Ack, Nack, Release, Reject, Extend}, r.Verdict) {
-		return invalid("verdict", "%s is none of ack, nack, release, reject, extend", quote(string(r.Verdict)))
+	if !slices.Contains([]Verdict{Ack, Nack, Release, Reject, Extend, Start}, r.Verdict) {
+		return invalid("verdict", "%s is none of ack, nack, release, reject, extend, start", quote(string(r.Verdict)))
 	}
 	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err
@@ -61,7 +64,7 @@ func (s Settlement) validate(v Verdict) error {
 	if len(s.Failure) > MaxFailure {
 		return invalid("failure", "%d bytes, the limit is %d", len(s.Failure), MaxFailure)
 	}
-	if v == Extend {
+	if v == Extend || v == Start {
 		return validateLease(s.Delay)
 	}
 	return validateDelay("delay", s.Delay)

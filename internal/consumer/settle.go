@@ -264,7 +264,7 @@ func (s *settler) release(ctx context.Context, all []*Held) {
 // CodeError returns what a code says to somebody who settles.
 func CodeError(v store.Verdict, code store.Code) error {
 	switch {
-	case code == store.CodeOK, code == store.CodeDead && v == store.Nack, code == store.CodeGone && v != store.Extend:
+	case code == store.CodeOK, code == store.CodeDead && v == store.Nack, code == store.CodeGone && v != store.Extend && v != store.Start:
 		return nil
 	case code == store.CodeLeaseLost, code == store.CodeGone:
 		return store.ErrLeaseLost

@@ -111,6 +111,7 @@ func (w *work) handle(life, lasting context.Context, h *Held) {
 		w.over(h)
 		return
 	}
+	w.recordStart(life, h)
 	ctx, err := h.begin(lasting, w.config.Timeout, w.config.margin())
 	if err != nil {
 		w.dropUnstarted(h, err)

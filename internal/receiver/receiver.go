@@ -142,9 +142,13 @@ func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, r
 	l.number++
 	request.Consumer, request.Number = l.name, l.number
 	result, err := r.store.Claim(ctx, p, request)
-	if err != nil && !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrRepartitioned) {
-		l.unknown = &request
+	if err != nil {
+		if !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrRepartitioned) {
+			l.unknown = &request
+		}
+		return result, noAnswer(err)
 	}
+	result.Deliveries, err = r.start(ctx, p, request.Lease, result.Deliveries)
 	return result, noAnswer(err)
 }
 

@@ -58,11 +58,13 @@ func (p *partition) remove(e *entry) {
 	p.shrink()
 }
 
-// schedule makes a message due: any state -> waiting.
+// schedule makes a message due: any state -> waiting. What was known of its lease is
+// dropped.
 func (p *partition) schedule(e *entry, due int64) {
 	p.journal.moved(opSchedule, e, due)
 	p.leave(e)
 	e.state, e.at = waiting, due
+	e.forgetLease()
 	p.waiting.add(e)
 }
 
@@ -75,16 +77,14 @@ func (p *partition) lease(e *entry, deadline int64) {
 	p.leased.add(e)
 }
 
-// bury makes a message a dead letter: any state -> dead. Its key is free and a
-// cancellation that was asked for is dropped.
+// bury makes a message a dead letter: any state -> dead. Its key is free; what was known
+// of its lease is dropped.
 func (p *partition) bury(e *entry, at int64) {
 	p.journal.moved(opBury, e, at)
 	p.freeKey(e)
 	p.leave(e)
 	e.state, e.at = dead, at
-	if e.stopping() {
-		e.rare.stopping = false
-	}
+	e.forgetLease()
 	p.dead.add(e)
 }
 
@@ -101,6 +101,15 @@ func (p *partition) redrive(e *entry, due int64) {
 func (p *partition) stop(e *entry) {
 	p.journal.stopped(e)
 	e.extra().stopping = true
+}
+
+// begin notes that the handler of a leased message is about to run.
+func (p *partition) begin(e *entry) {
+	if e.begun() {
+		return
+	}
+	p.journal.begun(e)
+	e.extra().begun = true
 }
 
 // note replaces what is known about the past of a message.

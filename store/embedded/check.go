@@ -91,6 +91,9 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	if e.stopping() && e.state != leased {
 		report("is asked to stop but not leased")
 	}
+	if e.begun() && e.state != leased {
+		report("has a handler but is not leased")
+	}
 	if problem := p.keyProblem(e); problem != "" {
 		report("%s", problem)
 	}

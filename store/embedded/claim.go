@@ -70,8 +70,23 @@ func (p *partition) sweep(now instant) {
 			p.remove(e)
 			continue
 		}
-		p.fail(e, lost, leaseRanOut, now.ms, now)
+		p.ranOut(e, now)
 	}
+}
+
+// ranOut puts back a message whose lease ran out. It has failed only if its handler had
+// started; then it waits, so that it does not come back with all that were leased at the
+// same time.
+func (p *partition) ranOut(e *entry, now instant) {
+	if e.begun() {
+		failures := int(e.past().failures) + 1
+		p.fail(e, lost, leaseRanOut, now.ms+store.CrashDelay(e.id, e.attempt(), failures), now)
+		return
+	}
+	past := e.past().and(lost, leaseRanOut)
+	past.suspicion = max(past.suspicion, store.Suspect)
+	p.note(e, past)
+	p.schedule(e, now.ms)
 }
 
 // fail ends a delivery as a failure: the message is due again, or dead if that was
@@ -79,6 +94,10 @@ func (p *partition) sweep(now instant) {
 func (p *partition) fail(e *entry, how ending, text string, due int64, now instant) store.Code {
 	past := e.past().and(how, text)
 	past.failures++
+	past.suspicion = store.Unsuspected
+	if how == lost {
+		past.suspicion = store.Crashed
+	}
 	p.note(e, past)
 	if past.failures >= uint32(e.maxAttempts) {
 		p.count(countDeadLettered)
@@ -182,6 +201,7 @@ func (e *entry) delivery(content payload, due int64) store.Delivery {
 		MaxAttempts: int(e.maxAttempts),
 		Expiry:      e.expiry(),
 		Failures:    int(e.past().failures),
+		Suspicion:   e.past().suspicion,
 	}
 }
 

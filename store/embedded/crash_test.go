@@ -178,13 +178,13 @@ func (x *script) settle(ctx context.Context, p store.Partition) (promise, error)
 	if len(x.receipts) == 0 {
 		return nothing, nil
 	}
-	r := store.SettleRequest{Verdict: []store.Verdict{store.Ack, store.Ack, store.Nack, store.Release, store.Reject, store.Extend}[x.rng.IntN(6)]}
+	r := store.SettleRequest{Verdict: []store.Verdict{store.Ack, store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start}[x.rng.IntN(7)]}
 	for range 1 + x.rng.IntN(3) {
 		i := max(0, len(x.receipts)-1-x.rng.IntN(8))
 		r.Items = append(r.Items, store.Settlement{Receipt: x.receipts[i], Delay: 1000 + int64(x.rng.IntN(2000)), Failure: strings.Repeat("no", x.rng.IntN(20))})
 	}
 	_, err := x.s.Settle(ctx, p, r)
-	if r.Verdict == store.Extend {
+	if r.Verdict == store.Extend || r.Verdict == store.Start {
 		return outlivesProcess, err
 	}
 	return outlivesPower, err
@@ -214,7 +214,7 @@ func (p *partition) describe(write func(format string, args ...any)) {
 	for _, o := range []order{p.waiting.order, p.leased, p.dead} {
 		o.after(start(), func(e *entry) bool {
 			content, err := p.payload(e)
-			write("%v %d %d %d %v %v %+v %q %v\n", e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.past(), string(content), err)
+			write("%v %d %d %d %v %v %v %+v %q %v\n", e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.begun(), e.past(), string(content), err)
 			return true
 		})
 	}

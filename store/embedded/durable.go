@@ -54,12 +54,12 @@ const (
 	frameSize   = 32 + 3 + store.MaxQueueName + 14*(1+1+5) + callSize // head, name, all counters, the caller
 	callSize    = 1 + 1 + store.MaxCallerName + 10 + 8 + 2 + 1
 	moveSize    = 1 + 16 + 8
-	noteSize    = 1 + 16 + 5 + 5 + 1 + 2 // besides the failure text
+	noteSize    = 1 + 16 + 5 + 5 + 2 + 2 // besides the failure text
 	removeSize  = 1 + 16
 	sweepSize   = noteSize + len(leaseRanOut) + moveSize
 	handSize    = moveSize + 16 + 10 + 8 // one message handed out and remembered
 	condemnSize = noteSize + condemnedMost + moveSize
-	messageSize = 1 + 16 + 2 + 8 + 10 + 3 + 14 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
+	messageSize = 1 + 16 + 2 + 8 + 10 + 3 + 15 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
 	headerSize  = 4                                                          // a header besides its name and value
 )
 
@@ -84,7 +84,7 @@ func settleEffort(r *store.SettleRequest) effort {
 	for i := range r.Items {
 		e.size += len(r.Items[i].Failure)
 	}
-	if r.Verdict == store.Extend {
+	if r.Verdict == store.Extend || r.Verdict == store.Start {
 		e.wait = untilWritten
 	}
 	return e

@@ -30,19 +30,29 @@ const (
 	opTotals   = 10 // all counters
 	opPushed   = 11 // a producer's last call
 	opClaimed  = 12 // a consumer's last call
+	opBegin    = 13 //
+)
+
+// Flags of an entry.
+const (
+	flagStopping = 1 << iota
+	flagKeyed
+	flagBegun
 )
 
 func appendShort(b []byte, s string) []byte { return append(append(b, byte(len(s))), s...) }
 
 // appendEntry appends what is known of a message besides its id and payload.
 func appendEntry(b []byte, e *entry, s state) []byte {
-	const flagStopping, flagKeyed = 1, 2
 	flags := byte(0)
 	if e.stopping() {
 		flags |= flagStopping
 	}
 	if e.keyed {
 		flags |= flagKeyed
+	}
+	if e.begun() {
+		flags |= flagBegun
 	}
 	b = append(b, byte(s), flags)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
@@ -58,9 +68,9 @@ func (r *reader) entry(id store.ID) (*entry, state) {
 	expiry := int64(r.uvarint())
 	e.maxAttempts = uint16(r.uvarint())
 	past := r.history()
-	e.keyed = flags&2 != 0
-	if stopping := flags&1 != 0; expiry != 0 || stopping || past != (history{}) {
-		*e.extra() = rare{expiry: expiry, stopping: stopping, history: past}
+	e.keyed = flags&flagKeyed != 0
+	if lease := flags & (flagStopping | flagBegun); expiry != 0 || lease != 0 || past != (history{}) {
+		*e.extra() = rare{expiry: expiry, stopping: lease&flagStopping != 0, begun: lease&flagBegun != 0, history: past}
 	}
 	if s < waiting || s > dead {
 		r.fail()
@@ -69,24 +79,38 @@ func (r *reader) entry(id store.ID) (*entry, state) {
 }
 
 func appendHistory(b []byte, h history) []byte {
-	b = binary.AppendUvarint(b, uint64(h.deliveries))
-	b = binary.AppendUvarint(b, uint64(h.failures))
-	b = append(b, byte(h.ended))
+	b = appendDeliveries(b, h)
 	b = binary.AppendUvarint(b, uint64(len(h.failure)))
 	return append(b, h.failure...)
 }
 
 func (r *reader) history() history {
-	return history{
-		deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()), ended: ending(r.byte()), failure: string(r.bytes(int(r.uvarint()))),
+	h := r.deliveries()
+	h.failure = string(r.bytes(int(r.uvarint())))
+	return h
+}
+
+// appendDeliveries appends a history up to its failure text.
+func appendDeliveries(b []byte, h history) []byte {
+	b = binary.AppendUvarint(b, uint64(h.deliveries))
+	b = binary.AppendUvarint(b, uint64(h.failures))
+	return append(b, byte(h.ended), byte(h.suspicion))
+}
+
+func (r *reader) deliveries() history {
+	h := history{
+		deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()),
+		ended: ending(r.byte()), suspicion: store.Suspicion(r.byte()),
 	}
+	if h.suspicion > store.Crashed {
+		r.fail()
+	}
+	return h
 }
 
 // appendNote appends a history, without the failure text if that is known already.
 func appendNote(b []byte, past history, known string) []byte {
-	b = binary.AppendUvarint(b, uint64(past.deliveries))
-	b = binary.AppendUvarint(b, uint64(past.failures))
-	b = append(b, byte(past.ended))
+	b = appendDeliveries(b, past)
 	if past.failure == known {
 		return append(b, 0)
 	}
@@ -96,7 +120,7 @@ func appendNote(b []byte, past history, known string) []byte {
 
 // note reads what appendNote wrote; same reports that the failure text is the known one.
 func (r *reader) note() (past history, same bool) {
-	past = history{deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()), ended: ending(r.byte())}
+	past = r.deliveries()
 	size := r.uvarint()
 	if size == 0 {
 		return past, true

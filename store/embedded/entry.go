@@ -30,6 +30,7 @@ type entry struct {
 type rare struct {
 	expiry   int64 // 0: none
 	stopping bool  // leased, and its cancellation was asked for
+	begun    bool  // leased, and its handler was about to run
 	history  history
 }
 
@@ -39,6 +40,7 @@ type history struct {
 	deliveries uint32
 	failures   uint32 // of them, since the last redrive
 	ended      ending // the last one
+	suspicion  store.Suspicion
 	failure    string // the last text that came with one
 }
 
@@ -70,6 +72,17 @@ func (e *entry) expiry() int64 {
 
 // stopping reports whether e is leased and its cancellation was asked for.
 func (e *entry) stopping() bool { return e.rare != nil && e.rare.stopping }
+
+// begun reports whether e is leased and its holder recorded that its handler was about
+// to run.
+func (e *entry) begun() bool { return e.rare != nil && e.rare.begun }
+
+// forgetLease drops what is known of a lease that has ended.
+func (e *entry) forgetLease() {
+	if e.rare != nil {
+		e.rare.stopping, e.rare.begun = false, false
+	}
+}
 
 // extra returns what few messages have, to be changed.
 func (e *entry) extra() *rare {

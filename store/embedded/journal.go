@@ -110,6 +110,12 @@ func (j *journal) stopped(e *entry) {
 	}
 }
 
+func (j *journal) begun(e *entry) {
+	if j != nil {
+		j.op(opBegin, e.id)
+	}
+}
+
 func (j *journal) noted(e *entry, past history) {
 	if j == nil {
 		return

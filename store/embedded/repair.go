@@ -44,8 +44,8 @@ func (p *partition) mend(now instant) {
 }
 
 func (p *partition) mendEntry(e *entry, now instant) {
-	if e.stopping() && e.state != leased {
-		e.rare.stopping = false // what ended the lease was lost
+	if e.state != leased {
+		e.forgetLease() // what ended it was lost
 	}
 	past := e.past()
 	if past.failures > past.deliveries {
@@ -57,6 +57,7 @@ func (p *partition) mendEntry(e *entry, now instant) {
 		p.note(e, past)
 		p.leave(e)
 		e.state, e.at = dead, now.ms
+		e.forgetLease()
 		p.dead.add(e)
 		p.count(countDeadLettered)
 	}

@@ -59,7 +59,7 @@ func (f *frame) next() (c change, more bool) {
 	switch c.op = f.byte(); c.op {
 	case opPut:
 		f.put(&c)
-	case opRemove, opStop:
+	case opRemove, opStop, opBegin:
 		c.id = f.id()
 	case opSchedule, opLease, opBury, opRedrive:
 		c.id, c.at = f.id(), f.int64()
@@ -169,6 +169,8 @@ func (p *partition) replayOn(e *entry, c *change, live *usage) {
 		p.redrive(e, c.at)
 	case opStop:
 		p.stop(e)
+	case opBegin:
+		p.begin(e)
 	case opNote:
 		p.replayNote(e, c)
 	}

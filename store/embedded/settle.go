@@ -19,6 +19,9 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 	switch {
 	case v == store.Extend:
 		return p.extend(e, now.after(item.Delay))
+	case v == store.Start:
+		p.begin(e)
+		return p.extend(e, now.after(item.Delay))
 	case v == store.Ack:
 		p.count(countAcked)
 		p.remove(e)
@@ -37,10 +40,20 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 		p.reject(e, item.Failure, now)
 	default: // Release
 		p.count(countReleased)
-		p.note(e, e.past().and(released, item.Failure))
+		p.release(e, item.Failure)
 		p.schedule(e, due)
 	}
 	return store.CodeOK
+}
+
+// release ends a delivery unharmed. What was suspected of the message stays unless its
+// handler had started, and so has returned.
+func (p *partition) release(e *entry, text string) {
+	past := e.past().and(released, text)
+	if e.begun() {
+		past.suspicion = store.Unsuspected
+	}
+	p.note(e, past)
 }
 
 // extend never brings a deadline nearer. A holder that should stop is told so, and
@@ -58,6 +71,7 @@ func (p *partition) extend(e *entry, deadline int64) store.Code {
 func (p *partition) reject(e *entry, text string, now instant) {
 	past := e.past().and(rejected, text)
 	past.failures++
+	past.suspicion = store.Unsuspected
 	p.count(countRejected)
 	p.count(countDeadLettered)
 	p.note(e, past)
@@ -90,7 +104,7 @@ func endingOf(v store.Verdict) ending {
 		return released
 	case store.Reject:
 		return rejected
-	case store.Ack, store.Extend:
+	case store.Ack, store.Extend, store.Start:
 	}
 	return 0
 }

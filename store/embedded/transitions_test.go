@@ -54,6 +54,8 @@ func TestVerdicts(t *testing.T) {
 		{store.Reject, true, store.CodeCancelled, store.CodeGone, "", 0},
 		{store.Extend, false, store.CodeOK, store.CodeOK, store.Leased, 0},
 		{store.Extend, true, store.CodeCancelled, store.CodeCancelled, store.Leased, 0},
+		{store.Start, false, store.CodeOK, store.CodeOK, store.Leased, 0},
+		{store.Start, true, store.CodeCancelled, store.CodeCancelled, store.Leased, 0},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s,stop=%v", tt.verdict, tt.stop), func(t *testing.T) {

@@ -57,6 +57,11 @@ func TestCallsPerBatch(t *testing.T) {
 	r.settle(store.Ack, r.claim(100)...)
 	r.want("claim", redisCalls(r, func() { ds = r.claim(100) }), 12+1)
 	r.want("ack", redisCalls(r, func() { r.settle(store.Ack, ds...) }), 4)
+	ds = r.claim(100)
+	r.want("start", redisCalls(r, func() { r.settle(store.Start, ds...) }), 8)
+	r.want("start again", redisCalls(r, func() { r.settle(store.Start, ds...) }), 6)
+	r.settle(store.Ack, ds...)
+	r.push(batch()...)
 	r.settle(store.Ack, r.claim(100)...)
 	r.want("idle claim", redisCalls(r, func() { r.claim(100) }), 6)
 }

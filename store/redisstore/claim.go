@@ -123,7 +123,7 @@ func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (stor
 		}
 		d, err := delivery(receipt, due, records[i])
 		if err == nil {
-			d.Failures, failed = failures(i, failed)
+			d.Failures, d.Suspicion, failed = failures(i, failed)
 			result.Deliveries = append(result.Deliveries, d)
 			continue
 		}
@@ -147,21 +147,34 @@ func delivery(receipt, due, stored string) (store.Delivery, error) {
 	}, err
 }
 
-// failures returns how often record i has failed: it takes "index:failures", the index
-// from 1, off the front of failed as the records come by.
-func failures(i int, failed string) (n int, rest string) {
+// failures returns how often record i has failed, and what it is suspected of: it takes
+// "index:failures" and the letter of a suspicion, the index from 1, off the front of
+// failed as the records come by.
+func failures(i int, failed string) (n int, s store.Suspicion, rest string) {
 	for failed != "" {
 		first, rest, _ := strings.Cut(failed, " ")
 		index, count, _ := strings.Cut(first, ":")
 		switch at := number(index); {
 		case at == int64(i)+1:
-			return int(number(count)), rest
+			count, s = suspicion(count)
+			return int(number(count)), s, rest
 		case at > int64(i)+1:
-			return 0, failed
+			return 0, store.Unsuspected, failed
 		}
 		failed = rest // of a record that could not be read
 	}
-	return 0, ""
+	return 0, store.Unsuspected, ""
+}
+
+// suspicion takes the letter of a suspicion, if there is one, off the end of text.
+func suspicion(text string) (rest string, s store.Suspicion) {
+	if rest, ok := strings.CutSuffix(text, "u"); ok {
+		return rest, store.Suspect
+	}
+	if rest, ok := strings.CutSuffix(text, "c"); ok {
+		return rest, store.Crashed
+	}
+	return text, store.Unsuspected
 }
 
 // quarantine makes a leased message dead whose headers only Go finds to be unreadable.

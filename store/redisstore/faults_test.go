@@ -49,7 +49,7 @@ func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
 	}
 	r.want("sent", r.stats().Counters.Sent, sent)
 	r.want("an empty partition", errors.Is(pushInto(r, 1), store.ErrQueueFull), true)
-	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, store.Extend, store.Ack}
+	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, store.Extend, store.Start, store.Ack}
 	for _, v := range verdicts {
 		for i, code := range r.settle(v, r.claim(10)...) {
 			r.want(fmt.Sprintf("%s %d", v, i), code, store.CodeOK)
@@ -280,7 +280,7 @@ func everything(r *rig) {
 	codes, err := r.Cancel(r.ctx(), r.p, []store.Ref{ref, {Key: "k8"}})
 	r.must(err)
 	r.want("cancel", codes, []store.Code{store.CodeRunning, store.CodeOK})
-	for i, v := range []store.Verdict{store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Nack} {
+	for i, v := range []store.Verdict{store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start} {
 		r.settle(v, ds[i])
 	}
 	_, err = r.Get(r.ctx(), r.p, store.Ref{Key: "k7"})

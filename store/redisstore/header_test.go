@@ -83,7 +83,7 @@ func TestScriptHeadersAgreeWithBodies(t *testing.T) {
 			}
 			checkKeys(t, h, s.source)
 			checkArgs(t, h, s.source)
-			checkCodes(t, h, withoutComments(readScript(name+".lua"))+usedFragment(h, "lost"))
+			checkCodes(t, h, withoutComments(readScript(name+".lua"))+usedFragment(h, "lost")+usedFragment(h, "prolong"))
 		})
 	}
 }

@@ -158,7 +158,7 @@ func TestPromise4LostReplyOfASettle(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[store.Verdict]store.Code{
 		store.Ack: store.CodeGone, store.Nack: store.CodeOK, store.Release: store.CodeOK,
-		store.Reject: store.CodeOK, store.Extend: store.CodeOK,
+		store.Reject: store.CodeOK, store.Extend: store.CodeOK, store.Start: store.CodeOK,
 	} {
 		t.Run(string(v), func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +170,7 @@ func TestPromise4LostReplyOfASettle(t *testing.T) {
 			r.want("lost", p.lost.Load(), 1)
 			c := r.stats().Counters
 			settled := c.Acked + c.Nacked + c.Released + c.Rejected
-			if v == store.Extend {
+			if v == store.Extend || v == store.Start {
 				settled++
 			}
 			r.want("settled", settled, 1)

@@ -111,7 +111,7 @@ func (r *rig) settle(v store.Verdict, ds ...store.Delivery) []store.Code {
 	r.t.Helper()
 	items := settlements(ds)
 	for i := range items {
-		if v == store.Extend {
+		if v == store.Extend || v == store.Start {
 			items[i].Delay = 60_000
 		}
 	}

@@ -17,7 +17,7 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	switch r.Verdict {
 	case store.Release:
 		c.keys = s.partitionKeys(p, 4)
-	case store.Extend:
+	case store.Extend, store.Start:
 		c.keys = s.partitionKeys(p, 3)
 	default:
 		c.keys = s.partitionKeys(p, 5)
@@ -40,7 +40,7 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	if v == store.Ack {
 		args = append(args, kindOf(items))
 	}
-	if v == store.Nack || v == store.Release || v == store.Extend {
+	if v == store.Nack || v == store.Release || v == store.Extend || v == store.Start {
 		for i := range items {
 			args = append(args, items[i].Delay)
 		}

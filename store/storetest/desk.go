@@ -195,11 +195,14 @@ func (d *desk) settleAs(r store.SettleRequest) []store.Code {
 func (d *desk) settle(v store.Verdict, r store.Receipt) store.Code {
 	d.t.Helper()
 	item := store.Settlement{Receipt: r}
-	if v == store.Extend {
+	if lengthens(v) {
 		item.Delay = longLease
 	}
 	return d.settleAs(store.SettleRequest{Verdict: v, Items: []store.Settlement{item}})[0]
 }
+
+// lengthens reports whether a verdict leaves a message leased, for a new span.
+func lengthens(v store.Verdict) bool { return v == store.Extend || v == store.Start }
 
 // wantSettled gives a verdict and compares its code.
 func (d *desk) wantSettled(v store.Verdict, r store.Receipt, want store.Code) {

@@ -48,7 +48,7 @@ func keyEndings() []keyEnding {
 		{"Death", settle(store.Nack, store.CodeDead)},
 		{"Reject", settle(store.Reject, store.CodeOK)},
 		{"LastLeaseLost", func(d *desk, id store.ID) {
-			d.takeFor("c", shortLease)
+			d.start(shortLease, d.takeFor("c", shortLease).Receipt)
 			d.runOut()
 			d.takeNothing("c")
 			d.wantState(id, store.Dead)

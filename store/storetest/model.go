@@ -21,6 +21,7 @@ type model struct {
 	producers map[string]pushMemory
 	consumers map[string]claimMemory
 	counters  store.Counters
+	crashed   []store.ID // what the last sweep put back after a start
 }
 
 // entry is a live message.
@@ -34,6 +35,8 @@ type entry struct {
 	ending     store.Verdict // how the last delivery ended; "" none, "lost" run out
 	text       string
 	stopping   bool
+	begun      bool // leased, and its handler was about to run
+	suspicion  store.Suspicion
 }
 
 type pushMemory struct {
@@ -96,7 +99,7 @@ func (e *entry) receipt() store.Receipt {
 func (e *entry) delivery(due int64) store.Delivery {
 	return store.Delivery{
 		Receipt: e.receipt(), Key: e.Key, Headers: e.Headers, Body: e.Body, Due: due,
-		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Failures: e.failures,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Failures: e.failures, Suspicion: e.suspicion,
 	}
 }
 
@@ -121,12 +124,15 @@ func (m *model) remove(e *entry, counter *int64) {
 
 // die makes a message a dead letter.
 func (m *model) die(e *entry) {
-	e.state, e.at, e.stopping = store.Dead, m.floor(), false
+	e.state, e.at, e.stopping, e.begun = store.Dead, m.floor(), false, false
 	m.counters.DeadLettered++
 }
 
-// end records how a delivery ended.
+// end records how a delivery ended. A handler that returned clears its message.
 func (e *entry) end(how store.Verdict, failed int, text string) {
+	if how != store.Release || e.begun {
+		e.suspicion = store.Unsuspected
+	}
 	e.deliveries++
 	e.failures += failed
 	e.ending = how
@@ -240,19 +246,33 @@ func (m *model) give(r store.ClaimRequest) []store.Delivery {
 // sweep puts back at most 100 leases that ran out.
 func (m *model) sweep() {
 	const most = 100
+	m.crashed = nil
 	for i, e := range m.inOrder(store.Leased) {
 		if i == most || e.at > m.floor() {
 			return
 		}
 		m.counters.LeaseLost++
-		switch {
-		case e.stopping:
+		if e.stopping {
 			m.remove(e, &m.counters.Cancelled)
-		default:
-			e.end("lost", 1, "lease ran out")
-			m.failOver(e, m.floor())
+			continue
 		}
+		m.lose(e)
 	}
+}
+
+// lose puts back a message whose lease ran out. That is a failure if its handler had
+// started, and makes it suspect in any case.
+func (m *model) lose(e *entry) {
+	suspicion := max(e.suspicion, store.Suspect)
+	if !e.begun {
+		e.end("lost", 0, "lease ran out")
+		e.suspicion, e.state, e.at = suspicion, store.Scheduled, m.floor()
+		return
+	}
+	e.end("lost", 1, "lease ran out")
+	e.suspicion = store.Crashed
+	m.crashed = append(m.crashed, e.ID)
+	m.failOver(e, m.floor()+store.CrashDelay(e.ID, e.deliveries, e.failures))
 }
 
 // failOver makes a message that failed wait until due, or dead when its attempts
@@ -262,7 +282,7 @@ func (m *model) failOver(e *entry, due int64) {
 		m.die(e)
 		return
 	}
-	e.state, e.at = store.Scheduled, due
+	e.state, e.at, e.begun = store.Scheduled, due, false
 }
 
 func (m *model) holds(r store.Receipt) bool {
@@ -304,7 +324,8 @@ func (m *model) settle(r store.SettleRequest) (codes, late []store.Code) {
 
 func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) store.Code {
 	switch {
-	case v == store.Extend:
+	case v == store.Extend, v == store.Start:
+		e.begun = e.begun || v == store.Start
 		e.at = max(e.at, m.ceil()+item.Delay)
 		if e.stopping {
 			return store.CodeCancelled
@@ -324,7 +345,7 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 	case v == store.Release:
 		m.counters.Released++
 		e.end(v, 0, item.Failure)
-		e.state, e.at = store.Scheduled, m.due(0, item.Delay)
+		e.state, e.at, e.begun = store.Scheduled, m.due(0, item.Delay), false
 	case v == store.Reject:
 		m.counters.Rejected++
 		e.end(v, 1, item.Failure)

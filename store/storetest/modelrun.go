@@ -176,7 +176,7 @@ func (r *trial) settle(s step) {
 	request := store.SettleRequest{Verdict: verdicts[s.Verdict]}
 	for _, pick := range s.Pick[:s.Count] {
 		item := store.Settlement{Receipt: r.pickReceipt(pick), Delay: r.span(s)}
-		if request.Verdict == store.Extend {
+		if lengthens(request.Verdict) {
 			item.Delay = store.MinLease + r.span(s)
 		}
 		if s.Flag && (request.Verdict == store.Nack || request.Verdict == store.Reject) {

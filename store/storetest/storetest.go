@@ -102,6 +102,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Promise7BoundedWork", boundedWork()},
 		{"Promise8ReleaseBurnsNothing", releaseBurnsNothing()},
 		{"Promise9CrashesBreakNothing", crashesBreakNothing()},
+		{"Promise9OnlyTheStartedFail", onlyTheStartedFail()},
 		{"Promise10FullStoreDrains", fullStoreDrains()},
 		{"Expiry", expiry()},
 		{"DeadLetters", deadLetters()},

@@ -37,11 +37,11 @@ for i = 1, n do
   elseif other then
     odd[#odd + 1] = i .. ':' .. DUPLICATE .. ':' .. other
   else
-    local deliveries, _, how = past(past_of[i])
+    local deliveries, _, how, doubt = past(past_of[i])
     if not past_of[i] then fresh, how = fresh + 1, '-' end
     seen[id], moved[#moved + 1] = true, id
     due[#due + 1], due[#due + 2] = digits(now), id
-    notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' 0 ' .. how
+    notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' 0 ' .. how .. doubt
     if key and key ~= '' then
       owner[key] = expiry > 0 and id .. ' ' .. expiry or id
       notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, owner[key]

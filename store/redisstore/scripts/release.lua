@@ -26,8 +26,8 @@ for j = 1, #at do
     unkey(key)
     say(i - 2, CANCELLED)
   else
-    local _, failures = past(past_of[j])
-    note(id, past_of[j], attempt_of(ARGV[i]), failures, 'r', '')
+    local _, failures, _, doubt, begun = past(past_of[j])
+    note(id, past_of[j], attempt_of(ARGV[i]), failures, begun and 'r' or 'r' .. doubt, '')
     again(id, after(ARGV[i + n]))
   end
 end

@@ -12,9 +12,11 @@ local function cancelling(ids)
   if stops == 0 or #ids == 0 then return {} end
   return redis.call('HMGET', KEYS[1], unpack(prefixed('x:', ids)))
 end
--- past(h): deliveries, failures, how the last delivery ended.
+-- past(h): deliveries, failures, how the last delivery ended; doubt, the suspicion: 'u'
+-- when a lease ran out and whether its handler had started is unknown, 'c' when it had;
+-- and whether the handler of the delivery that is under way has started.
 local function past(h)
-  if not h then return 0, 0, '' end
-  local d, f, how = string.match(h, '^(%d+) (%d+) (%S)$')
-  return tonumber(d) or 0, tonumber(f) or 0, how or ''
+  if not h then return 0, 0, '', '', false end
+  local d, f, how, doubt, begun = string.match(h, '^(%d+) (%d+) (%S)([uc]?)(s?)$')
+  return tonumber(d) or 0, tonumber(f) or 0, how or '', doubt or '', begun == 's'
 end

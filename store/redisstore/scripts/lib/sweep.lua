@@ -1,4 +1,6 @@
--- soonest(): when the first lease runs out. sweep(): puts back those that have.
+-- soonest(): when the first lease runs out. sweep(): puts back those that have. Only a
+-- delivery whose handler had started has failed; the message then waits, so that it does
+-- not come back with all that were leased at the same time.
 local function soonest()
   return tonumber(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]) or math.huge
 end
@@ -17,9 +19,14 @@ local function sweep(limit)
       gone[#gone + 1], cancelled = id, cancelled + 1
       unkey(key)
     else
-      local _, failures = past(past_of[i])
-      note(id, past_of[i], attempts[i] or 1, failures + 1, 'l', 'lease ran out')
-      if failures + 1 >= (most or 0) then bury(id, key, most) else again(id, now) end
+      local attempt, _, failures, _, doubt, begun = attempts[i] or 1, past(past_of[i])
+      if begun then failures, doubt = failures + 1, 'c' end
+      note(id, past_of[i], attempt, failures, doubt == 'c' and 'lc' or 'lu', 'lease ran out')
+      if not most or begun and failures >= most then
+        bury(id, key, most)
+      else
+        again(id, begun and now + crash_delay(id, attempt, failures) or now)
+      end
     end
   end
   entomb()

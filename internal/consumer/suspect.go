@@ -1,0 +1,40 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// recordStart records that the handler of h is about to run, where the store has to know
+// (see [store.Suspicion]). If the store does not confirm it, h is not to be worked on.
+func (w *work) recordStart(life context.Context, h *Held) {
+	if w.config.AtMostOnce || !h.Delivery.NeedsStart() {
+		return
+	}
+	if err := w.settler.recordStart(life, h, w.config.Lease); err != nil {
+		h.stop(err)
+	}
+}
+
+// recordStart returns nil once the store has recorded the start. Starts on one partition
+// that are recorded at the same time share a call.
+func (s *settler) recordStart(ctx context.Context, h *Held, lease time.Duration) error {
+	began := time.Now()
+	said, fate := s.line(target{h.Partition, store.Start}).Do(ctx, settling{held: h, delay: lease.Milliseconds()})
+	if fate != batch.Answered {
+		return ctx.Err()
+	}
+	if said.err != nil {
+		return fmt.Errorf("record the start: %w", said.err)
+	}
+	if said.code == store.CodeOK || said.code == store.CodeCancelled {
+		h.extended(began.Add(lease))
+	} else {
+		h.lose()
+	}
+	return CodeError(store.Start, said.code)
+}

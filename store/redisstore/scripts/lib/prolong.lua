@@ -1,0 +1,25 @@
+-- For extend and start, ARGV being n receipts and n leases. prolong(): makes the leases
+-- last longer, never shorter, says what became of each, and returns the ids of those that
+-- are leased.
+local function prolong(n)
+  local held = redis.call('ZMSCORE', KEYS[3], unpack(ARGV, 1, n))
+  local ends, ids, at = {}, {}, {}
+  for i = 1, n do
+    local id = string.sub(ARGV[i], 1, 26)
+    if held[i] then
+      ends[#ends + 1], ends[#ends + 2] = digits(up + ARGV[i + n]), ARGV[i]
+      ids[#ids + 1], at[#at + 1] = id, i
+    else
+      say(i, redis.call('HEXISTS', KEYS[2], id) == 1 and LEASE_LOST or GONE)
+    end
+  end
+  if #ends > 0 then
+    redis.call('ZREM', KEYS[3], '-')
+    redis.call('ZADD', KEYS[3], 'XX', 'GT', unpack(ends))
+  end
+  local stop = cancelling(ids)
+  for j = 1, #at do
+    if stop[j] then say(at[j], CANCELLED) end
+  end
+  return ids
+end
