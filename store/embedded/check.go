@@ -16,7 +16,7 @@ func (p *partition) check(from byte, pos position, limit int) store.CheckResult 
 	for i := orderIndex(from); i < len(auditOrders); i++ {
 		letter := auditOrders[i]
 		p.audited(letter).after(pos, func(e *entry) bool {
-			if r.Examined == limit {
+			if r.Examined == limit || r.Examined > 0 && p.readEnough() {
 				r.Next = encodeCursor(letter, pos)
 				return false
 			}

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"errors"
 	"math"
 	"time"
 
@@ -44,11 +45,14 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 		return store.ClaimResult{Deliveries: p.handOutAgain(answer), Wait: p.wait(now)}
 	case fresh:
 	}
+	if !p.fetched(r, now) {
+		return store.ClaimResult{} // which is not the answer: the step is run again
+	}
 	p.sweep(now)
 	if p.queue.load().Paused {
 		return store.ClaimResult{Paused: true, Wait: p.wait(now)}
 	}
-	deliveries := p.handOut(r, now)
+	deliveries := p.handOutFetched(r, now)
 	if r.AckOnClaim {
 		p.rememberClaim(r.Consumer, r.Number, nil, now)
 	} else {
@@ -135,6 +139,9 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 			continue
 		}
 		content, err := p.payload(e)
+		if errors.Is(err, errNotRead) {
+			break
+		}
 		if err != nil {
 			p.condemn(e, err, now)
 			useless += condemnedCounts

@@ -27,6 +27,7 @@
 //	open.go       opening and closing
 //	durable.go    what a call waits for, and in which order things happen
 //	journal.go    one step becomes one frame of the log
+//	ahead.go      reading files without the partition's mutex
 //	encoding.go   the frames byte by byte; docs/FILE_FORMAT.md tells them in full
 //	replay.go     a frame becomes changes again
 //	merge.go summary.go

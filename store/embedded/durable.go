@@ -24,9 +24,8 @@ import (
 // everything the partition has written is durable, even if it changed nothing
 // itself: its answer may rest on that. Only reads and claims see the future.
 //
-// Bodies are read from the log under the partition's mutex, so that a merge cannot move
-// them meanwhile: nearly always from memory, the log's own or the page cache. After a
-// cold start the first claims wait for the disk with the mutex held.
+// Bodies that the log has in memory are read under the partition's mutex. Those that are
+// in files only are read without it, see ahead.go: a slow disk delays only the caller.
 //
 // When a write or an fsync fails, what is on disk is unknown, and trying again would
 // prove nothing: the log has stopped, all changes fail from then on, reads go on.

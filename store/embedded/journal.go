@@ -2,7 +2,6 @@ package embedded
 
 import (
 	"encoding/binary"
-	"fmt"
 	"hash/crc32"
 	"slices"
 	"sync/atomic"
@@ -25,6 +24,7 @@ type journal struct {
 	puts    []put
 	matters bool         // the frame says more than that a claim found nothing
 	end     wal.Position // behind the partition's last frame
+	ahead   *ahead       // payloads read for the step under way; nil: read from the log
 	home    uint32       // segment of its last summary, see summary.go
 }
 
@@ -226,18 +226,15 @@ func (j *journal) reset() {
 	}
 }
 
-// payload reads what a message carries from the log, and checks it.
+// payload returns what a message carries: from memory, from what was read ahead for the
+// step, or from the log.
 func (j *journal) payload(e *entry) (payload, error) {
-	if e.stored == (stored{}) {
+	switch {
+	case e.stored == (stored{}):
 		i := slices.IndexFunc(j.puts, func(p put) bool { return p.e == e })
 		return j.puts[i].whole, nil // pushed by this very step
+	case j.ahead != nil:
+		return j.ahead.payload(e.stored)
 	}
-	b := make([]byte, payloadSum+e.stored.size)
-	if err := j.log.Read(b, wal.Spot{Segment: e.stored.segment, Offset: e.stored.offset}); err != nil {
-		return "", fmt.Errorf("record cannot be read: %w: %w", err, store.ErrCorrupt)
-	}
-	if crc32.Checksum(b[payloadSum:], castagnoli) != binary.BigEndian.Uint32(b) {
-		return "", fmt.Errorf("record corrupt: segment %d, offset %d: %w", e.stored.segment, e.stored.offset, store.ErrCorrupt)
-	}
-	return payload(b[payloadSum:]), nil
+	return e.stored.read(j.log)
 }

@@ -9,7 +9,7 @@ func (p *partition) list(r store.ListRequest, from position, now instant) store.
 	found := p.inState(r.State, from, r.Limit+1, now)
 	bytes := 0
 	for i, e := range found {
-		if i == r.Limit || bytes >= store.MaxBatchBytes {
+		if i == r.Limit || bytes >= store.MaxBatchBytes || i > 0 && p.readEnough() {
 			last := found[i-1]
 			page.Next = encodeCursor(letter(r.State), position{last.at, last.id})
 			break

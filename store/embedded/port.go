@@ -42,8 +42,8 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	if err := part.repartitioned(r.Of); err != nil {
 		return store.ClaimResult{}, err
 	}
-	var result store.ClaimResult
-	if err := s.change(ctx, part, claimEffort(&r), func(now instant) { result = part.claim(r, now) }); err != nil {
+	result, err := s.claimDurably(ctx, part, r)
+	if err != nil {
 		return store.ClaimResult{}, err
 	}
 	return result, nil
@@ -110,7 +110,7 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 	var record store.Record
 	err := store.ErrNotFound
 	if part := s.partition(p); part != nil {
-		s.step(part, func(now instant) { record, err = part.get(ref, now) })
+		s.reading(part, func(now instant) { record, err = part.get(ref, now) })
 	}
 	if err != nil {
 		return store.Record{}, about(p, ref, err)
@@ -135,7 +135,7 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 	}
 	var page store.Page
 	if part := s.partition(p); part != nil {
-		s.step(part, func(now instant) { page = part.list(r, from, now) })
+		s.reading(part, func(now instant) { page = part.list(r, from, now) })
 	}
 	return page, nil
 }
@@ -246,7 +246,7 @@ func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckReque
 	}
 	var result store.CheckResult
 	if part := s.partition(p); part != nil {
-		s.step(part, func(instant) { result = part.check(letter, from, r.Limit) })
+		s.reading(part, func(instant) { result = part.check(letter, from, r.Limit) })
 	}
 	return result, nil
 }

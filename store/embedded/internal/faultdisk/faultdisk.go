@@ -29,6 +29,9 @@ type Disk struct {
 	// Before is called before everything that is done to the disk, and may look at
 	// it. An error keeps it from happening; ErrShort lets half of a write happen.
 	Before func(op Op) error
+	// BeforeRead, if it is set, is called before each read of a file, without locks. An
+	// error is what the read returns.
+	BeforeRead func(name string, at int64) error
 	// Capacity is how many bytes can be allocated or written; 0 is no limit.
 	Capacity int64
 	// Lies are promises that the disk does not keep.
@@ -189,6 +192,11 @@ type file struct {
 }
 
 func (f *file) ReadAt(b []byte, at int64) (int, error) {
+	if read := f.disk.BeforeRead; read != nil {
+		if err := read(f.name, at); err != nil {
+			return 0, err
+		}
+	}
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	if at >= int64(len(f.node.data)) {

@@ -31,6 +31,19 @@ func (l *Log) Read(b []byte, at Spot) error {
 	return err
 }
 
+// Recent returns the spot from which on everything appended is in memory, for a moment
+// at least.
+func (l *Log) Recent() Spot {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.window.chunks) == 0 {
+		s := l.active()
+		return Spot{s.number, uint32(s.size)}
+	}
+	first := l.window.chunks[0]
+	return Spot{first.segment.number, uint32(first.offset)}
+}
+
 // segment returns a segment by its number, nil if there is none, under mu. Numbers
 // have no gaps unless the log was salvaged.
 func (l *Log) segment(number uint32) *segment {

@@ -1,0 +1,221 @@
+package embedded
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
+)
+
+// readTries bounds how often a call chooses messages and reads them without the
+// partition's mutex. After that it reads under the mutex: others have taken, each time,
+// what it had read.
+const readTries = 8
+
+// errNotRead is the error of a payload that is not in memory. The step notes it and is
+// run again when it has been read.
+var errNotRead = errors.New("the record has to be read from a file first")
+
+// ahead holds payloads that a call has read from files, so that no file is read under a
+// partition's mutex: a disk may take milliseconds, and every other call on the partition
+// would wait. The call runs its step; when payloads are missing, the step changes nothing
+// that depends on them, they are read without the mutex, and the step is run again.
+// Meanwhile others may have taken the messages, or a merge may have moved them: payloads
+// are kept by their place in the log, which is never used twice.
+type ahead struct {
+	log     *wal.Log
+	recent  wal.Spot // from here on the log has everything in memory
+	found   map[stored]readResult
+	missing []stored
+	bytes   int // that the step under way has taken from files, missing ones included
+	tries   int
+}
+
+type readResult struct {
+	content payload
+	err     error
+}
+
+// next reports whether the step is to be run, once more if payloads were missing, and
+// reads them.
+func (a *ahead) next() bool {
+	if a.tries > 0 && len(a.missing) == 0 {
+		return false
+	}
+	a.read()
+	a.tries++
+	return true
+}
+
+// begin prepares for a run of the step.
+func (a *ahead) begin() {
+	a.recent, a.bytes = a.log.Recent(), 0
+}
+
+// full reports whether the step has taken as much from files as one call may keep in
+// memory.
+func (a *ahead) full() bool { return a != nil && a.bytes >= store.MaxBatchBytes }
+
+// last reports whether the step reads what is missing under the mutex.
+func (a *ahead) last() bool { return a.tries > readTries }
+
+// read reads what was missing, in the order of the log.
+func (a *ahead) read() {
+	if len(a.missing) == 0 {
+		return
+	}
+	slices.SortFunc(a.missing, func(x, y stored) int {
+		return cmp.Or(cmp.Compare(x.segment, y.segment), cmp.Compare(x.offset, y.offset))
+	})
+	a.found = make(map[stored]readResult, len(a.missing))
+	for _, at := range a.missing {
+		content, err := at.read(a.log)
+		a.found[at] = readResult{content, err}
+	}
+	a.missing = a.missing[:0]
+}
+
+// has reports whether a payload can be had without reading a file, and notes that it is
+// missing if not.
+func (a *ahead) has(at stored) bool {
+	_, found := a.found[at]
+	if found || a.last() || at == (stored{}) || !at.before(a.recent) {
+		return true
+	}
+	a.missing = append(a.missing, at)
+	return false
+}
+
+// payload returns a payload, with errNotRead if it is missing.
+func (a *ahead) payload(at stored) (payload, error) {
+	if at.before(a.recent) {
+		a.bytes += int(at.size)
+	}
+	if got, ok := a.found[at]; ok {
+		return got.content, got.err
+	}
+	if !a.has(at) {
+		return "", errNotRead
+	}
+	return at.read(a.log)
+}
+
+func (s stored) before(spot wal.Spot) bool {
+	return s.segment < spot.Segment || s.segment == spot.Segment && s.offset < spot.Offset
+}
+
+// read reads a payload from the log, and checks it.
+func (s stored) read(log *wal.Log) (payload, error) {
+	b := make([]byte, payloadSum+s.size)
+	if err := log.Read(b, wal.Spot{Segment: s.segment, Offset: s.offset}); err != nil {
+		return "", fmt.Errorf("record cannot be read: %w: %w", err, store.ErrCorrupt)
+	}
+	if crc32.Checksum(b[payloadSum:], castagnoli) != binary.BigEndian.Uint32(b) {
+		return "", fmt.Errorf("record corrupt: segment %d, offset %d: %w", s.segment, s.offset, store.ErrCorrupt)
+	}
+	return payload(b[payloadSum:]), nil
+}
+
+// reading runs a step that reads payloads, and runs it again while some are missing.
+func (s *Store) reading(part *partition, do func(now instant)) {
+	if s.log == nil {
+		s.step(part, do)
+		return
+	}
+	for a := (&ahead{log: s.log}); a.next(); {
+		s.step(part, part.withAhead(a, do))
+	}
+}
+
+// withAhead makes a step take payloads from a.
+func (p *partition) withAhead(a *ahead, do func(now instant)) func(now instant) {
+	return func(now instant) {
+		a.begin()
+		p.journal.ahead = a
+		do(now)
+		p.journal.ahead = nil
+	}
+}
+
+// claimDurably is change for claims: when payloads have to be read from files, the step
+// is run again.
+func (s *Store) claimDurably(ctx context.Context, part *partition, r store.ClaimRequest) (result store.ClaimResult, err error) {
+	step := func(now instant) { result = part.claim(r, now) }
+	if s.log == nil {
+		return result, s.change(ctx, part, claimEffort(&r), step)
+	}
+	for a := (&ahead{log: s.log}); err == nil && a.next(); {
+		err = s.change(ctx, part, claimEffort(&r), part.withAhead(a, step))
+	}
+	return result, err
+}
+
+// readEnough reports whether a step that may end early should, because of what it has
+// taken from files.
+func (p *partition) readEnough() bool { return p.journal != nil && p.journal.ahead.full() }
+
+// fetched reports whether the first of the messages that a claim may hand out can be had
+// without reading a file, and notes which of them cannot. The first time, all must be
+// there, so that a claim hands out as many as one that finds everything in memory; later,
+// what others have left is enough. It changes nothing: a claim stays one step.
+func (p *partition) fetched(r store.ClaimRequest, now instant) bool {
+	if p.journal == nil || p.journal.ahead == nil || p.queue.load().Paused {
+		return true
+	}
+	a := p.journal.ahead
+	found, readable := 0, 0
+	p.comingDue(r, now, func(e *entry) {
+		if a.has(e.stored) && readable == found {
+			readable++
+		}
+		found++
+	})
+	return readable == found || readable > 0 && a.tries > 1
+}
+
+// comingDue visits the messages that a claim can hand out: those that are due, as many as
+// one claim may take, and those whose leases ran out, which it puts back to be due now.
+func (p *partition) comingDue(r store.ClaimRequest, now instant, visit func(e *entry)) {
+	found, bytes, expired := 0, 0, 0
+	behind := true // of those that are due a message put back may be handed out
+	p.waiting.after(start(), func(e *entry) bool {
+		switch {
+		case !now.reached(e.at):
+			return false
+		case e.expired(now):
+			expired++
+			return expired < store.MaxExpired
+		}
+		if bytes += int(e.stored.size); found == r.Max || found > 0 && bytes > store.MaxBatchBytes {
+			behind = e.at == now.ms // then their ids decide which is first
+			return false
+		}
+		visit(e)
+		found++
+		return true
+	})
+	swept := 0
+	p.leased.after(start(), func(e *entry) bool {
+		swept++
+		if !behind || swept > maxSweep || !now.reached(e.at) {
+			return false
+		}
+		visit(e)
+		return true
+	})
+}
+
+// handOutFetched hands out messages up to the first that would have to be read.
+func (p *partition) handOutFetched(r store.ClaimRequest, now instant) []store.Delivery {
+	deliveries := p.handOut(r, now)
+	if p.journal != nil && p.journal.ahead != nil {
+		p.journal.ahead.missing = nil // the next claim hands them out
+	}
+	return deliveries
+}
