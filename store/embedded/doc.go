@@ -26,6 +26,7 @@
 //
 //	open.go       opening and closing
 //	durable.go    what a call waits for, and in which order things happen
+//	flight.go     how many bytes may be on their way to the disk
 //	journal.go    one step becomes one frame of the log
 //	ahead.go      reading files without the partition's mutex
 //	encoding.go   the frames byte by byte; docs/FILE_FORMAT.md tells them in full

@@ -11,7 +11,8 @@ import (
 
 // A call that changes something on a store with a log goes like this:
 //
-//  1. Space for what it may write is made sure of, before anything is changed.
+//  1. The call waits while too many bytes of others are on their way to the disk. Space
+//     for what it may write is made sure of, before anything is changed.
 //  2. Under the partition's mutex, the step changes the partition in memory, and its
 //     frame is appended to the log, in memory too. So the order of the frames of a
 //     partition is that of its steps.
@@ -101,6 +102,10 @@ func (s *Store) change(ctx context.Context, part *partition, e effort, do func(n
 		s.wakingStep(part, do)
 		return nil
 	}
+	if err := s.flight.enter(ctx, e.size); err != nil {
+		return err
+	}
+	defer s.flight.leave(e.size)
 	s.live.coming.Add(e.adds) // before, or the reserve would be too small for them
 	defer s.live.coming.Add(-e.adds)
 	if err := s.log.Admit(e.size, e.use); err != nil {

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,12 +61,14 @@ func (c Config) validate() error {
 // tuning is what only tests choose.
 type tuning struct {
 	segmentSize int
+	inFlight    int // bytes; 0: inFlightMost
 	checksum    func([]byte) uint32
 	byHand      bool // no caretaker: the test calls it
 }
 
 func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error) {
 	s := newStore(c)
+	s.flight.most = cmp.Or(t.inFlight, inFlightMost)
 	logger := c.Logger
 	if logger == nil {
 		logger = slog.Default()

@@ -48,6 +48,7 @@ type Store struct {
 
 	// Of a store on disk; nil and unused in memory.
 	log    *wal.Log
+	flight flight // of calls that change something
 	live   usage
 	care   *caretaker
 	finish func() error // ends what Open began

@@ -1,0 +1,76 @@
+package embedded
+
+import (
+	"container/list"
+	"context"
+	"sync"
+)
+
+// inFlightMost bounds the bytes of the log that calls under way have written or may yet
+// write, so that a slow disk makes calls wait and not memory grow.
+const inFlightMost = 64 << 20
+
+// flight lets calls begin in the order in which they come, as long as their bytes are not
+// too many together. One that is larger than the bound goes alone.
+type flight struct {
+	most int
+
+	mu      sync.Mutex
+	used    int
+	waiting list.List // of *flightWaiter
+}
+
+type flightWaiter struct {
+	bytes int
+	begun chan struct{} // closed when the call may go on
+}
+
+// enter returns when a call of so many bytes may begin, or with ctx's error.
+func (f *flight) enter(ctx context.Context, bytes int) error {
+	bytes = min(bytes, f.most)
+	f.mu.Lock()
+	if f.waiting.Len() == 0 && f.used+bytes <= f.most {
+		f.used += bytes
+		f.mu.Unlock()
+		return nil
+	}
+	w := &flightWaiter{bytes, make(chan struct{})}
+	place := f.waiting.PushBack(w)
+	f.mu.Unlock()
+	select {
+	case <-w.begun:
+		return nil
+	case <-ctx.Done():
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case <-w.begun: // at the same moment
+		f.used -= bytes
+	default:
+		f.waiting.Remove(place)
+	}
+	f.admit()
+	return ctx.Err()
+}
+
+// leave ends a call that has entered.
+func (f *flight) leave(bytes int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used -= min(bytes, f.most)
+	f.admit()
+}
+
+// admit lets those begin who have waited longest, under mu.
+func (f *flight) admit() {
+	for first := f.waiting.Front(); first != nil; first = f.waiting.Front() {
+		w := first.Value.(*flightWaiter) //nolint:forcetypeassert // all are
+		if f.used+w.bytes > f.most {
+			return
+		}
+		f.used += w.bytes
+		f.waiting.Remove(first)
+		close(w.begun)
+	}
+}
