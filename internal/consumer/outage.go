@@ -45,9 +45,9 @@ func (o *outage) over(role string) {
 }
 
 // retryDelay is how long to wait after the try-th failure in a row, from 0: longer and
-// longer up to about 2 s, with jitter, so that many consumers do not return at once.
+// longer up to about 1 s, with jitter, so that many consumers do not return at once.
 func retryDelay(try int) time.Duration {
-	const first, doublings = 50 * time.Millisecond, 5
+	const first, doublings = 50 * time.Millisecond, 4
 	d := first << min(try, doublings)
 	return d + rand.N(d/4)
 }

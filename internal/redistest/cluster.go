@@ -12,13 +12,13 @@ import (
 
 const slots = 16384
 
-// StartCluster runs a Cluster of n masters, without replicas, for one test, and returns
-// once every node sees the whole of it.
-func StartCluster(tb testing.TB, n int) []*Server {
+// StartCluster runs a Cluster of n masters, without replicas, for one test, with further
+// arguments as in redis.conf, and returns once every node sees the whole of it.
+func StartCluster(tb testing.TB, n int, args ...string) []*Server {
 	tb.Helper()
 	nodes := make([]*Server, n)
 	for i := range nodes {
-		nodes[i] = Start(tb, "--cluster-enabled", "yes", "--cluster-node-timeout", "2000")
+		nodes[i] = Start(tb, append([]string{"--cluster-enabled", "yes", "--cluster-node-timeout", "2000"}, args...)...)
 	}
 	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
 	defer cancel()
