@@ -32,7 +32,7 @@ type app struct {
 func run(ctx context.Context, args []string, c console) int {
 	a := &app{console: c, logLevel: slog.LevelError}
 	root := newRoot(a) //nolint:contextcheck // cobra carries ctx to the commands
-	root.SetArgs(args)
+	root.SetArgs(append([]string{}, args...)) // for nil it would take the arguments of the process
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
