@@ -63,6 +63,10 @@ fault: deps ## kill -9 producers and consumers while flights are delivered, then
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./store/embedded -embedded.kills 50
 	$(GO) test -count=1 -timeout 15m -run TestClose_ -v ./store/embedded -embedded.closes 2500
 
+.PHONY: mutants
+mutants: deps ## break the code, one mistake at a time, and see that a test notices each (some minutes; nightly)
+	$(GO) test -count=1 -timeout 60m ./internal/mutants -mutants -parallel 2
+
 .PHONY: bench
 bench: deps ## measure dueq beside other queues, about 80 min (PEERFLAGS=-quick: 3 min; needs node, npm, rabbitmq-server)
 	cd bench/bullmq && npm ci --ignore-scripts
