@@ -31,7 +31,7 @@ type app struct {
 // run carries out one command line and returns the exit code.
 func run(ctx context.Context, args []string, c console) int {
 	a := &app{console: c, logLevel: slog.LevelError}
-	root := newRoot(a) //nolint:contextcheck // cobra carries ctx to the commands
+	root := newRoot(a)                        //nolint:contextcheck // cobra carries ctx to the commands
 	root.SetArgs(append([]string{}, args...)) // for nil it would take the arguments of the process
 	root.SetIn(c.in)
 	root.SetOut(c.out)
