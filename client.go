@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/internal/producer"
 	"github.com/dueq-dev/dueq/internal/receiver"
 	"github.com/dueq-dev/dueq/store"
@@ -21,6 +22,7 @@ type Client struct {
 	refused  error // a bad Config: returned by every call
 	producer *producer.Producer
 	receiver *receiver.Receiver
+	isolated consumer.Isolation // of all its consumers
 
 	open    context.Context // ends when Close is called
 	mu      sync.Mutex

@@ -68,6 +68,10 @@ type ConsumeConfig struct {
 // when it is back. Other errors: [ErrInvalid] for h or c; [ErrClosed] when the client is
 // closed, which stops the consumer just as gracefully.
 //
+// A message whose handler was started by record when its process ended (see
+// [Message].MaxAttempts) may do it again: of these, all consumers of a client run one at
+// a time, for up to 10 s, then the next may start. Others run beside it.
+//
 // An idle consumer costs a store half a call a second and partition, and a heartbeat
 // every 10 s.
 func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeConfig) error {
@@ -117,7 +121,7 @@ func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeConfig) error {
 func (q *Queue) consumer(partitions int, h Handler, c ConsumeConfig) *consumer.Consumer {
 	return consumer.New(consumer.Config{
 		Store: q.client.store, Queue: q.name, Partitions: partitions,
-		Name: c.Name + "-" + uniqueName(), Log: q.client.log,
+		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
 		Handle: func(ctx context.Context, held *consumer.Held) error {
 			return h(ctx, newDelivery(q.name, &held.Delivery, held))
 		},

@@ -3,6 +3,7 @@ package dueq_test
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -182,5 +183,162 @@ func TestReceive_StartThatIsNotConfirmedReturnsNothing(t *testing.T) {
 		if m := r.get(once); m.State != dueq.Ready || m.Failures != 0 {
 			r.Errorf("%+v, want it released", m)
 		}
+	})
+}
+
+// crashUntilDrained starts one process after another until nothing is left to do, and
+// returns how many died. The handler of the message "poison" ends its process.
+func (r *rig) crashUntilDrained(c dueq.ConsumeConfig, handle dueq.Handler) int {
+	r.Helper()
+	const most = 30
+	for crashes := range most {
+		p := r.newProcess()
+		r.run(p, time.Minute, c, func(ctx context.Context, d *dueq.Delivery) error {
+			if string(d.Body) != "poison" {
+				return handle(ctx, d)
+			}
+			pass(5 * time.Millisecond) // others begin meanwhile
+			p.die(ctx)
+			return nil
+		})
+		if s := r.stats(); s.Ready+s.Scheduled+s.Leased == 0 {
+			return crashes
+		}
+	}
+	r.Fatalf("not drained by %d processes: %+v", most, r.stats())
+	return 0
+}
+
+// work takes 20 ms, or ends with its process.
+func work(ctx context.Context, _ *dueq.Delivery) error {
+	timer := time.NewTimer(20 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func TestConsume_PoisonKillsOnlyItself(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const innocents, attempts = 100, 4
+		var poison string
+		for i := range innocents {
+			if i == innocents/2 {
+				poison = r.send(dueq.Message{Body: []byte("poison"), MaxAttempts: attempts})
+			}
+			r.send(dueq.Message{MaxAttempts: attempts})
+		}
+		crashes := r.crashUntilDrained(dueq.ConsumeConfig{Concurrency: 10, Lease: 2 * time.Second}, work)
+		if m := r.get(poison); m.State != dueq.Dead || m.Failures != attempts {
+			r.Errorf("the poison: %+v, want it dead", m)
+		}
+		if s := r.stats(); s.Dead != 1 || s.Counters.Acked != innocents {
+			r.Errorf("%d dead, %d acked, want 1 and %d", s.Dead, s.Counters.Acked, innocents)
+		}
+		if crashes != attempts+1 {
+			r.Errorf("%d processes died, want %d: the first delivery of the poison is not counted", crashes, attempts+1)
+		}
+	})
+}
+
+// With two attempts, the second crash makes everything that ran beside the poison a
+// message on its last attempt.
+func TestConsume_PoisonBesideMessagesWithTwoAttempts(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const innocents = 9
+		r.send(dueq.Message{Body: []byte("poison"), MaxAttempts: 6})
+		for range innocents {
+			r.send(dueq.Message{MaxAttempts: 2})
+		}
+		r.crashUntilDrained(dueq.ConsumeConfig{Concurrency: 10, Lease: 2 * time.Second}, work)
+		if s := r.stats(); s.Dead != 1 || s.Counters.Acked != innocents {
+			r.Errorf("%d dead, %d acked, want 1 and %d", s.Dead, s.Counters.Acked, innocents)
+		}
+	})
+}
+
+// crashed sends messages that were worked on when a process ended.
+func (r *rig) crashed(n int) {
+	r.Helper()
+	for range n {
+		r.send(dueq.Message{})
+	}
+	for range 2 { // the first is not known to have started
+		got, err := r.direct.Receive(r.Context(), dueq.ReceiveConfig{Max: n, Lease: time.Second})
+		r.must(err)
+		if len(got) != n {
+			r.Fatalf("%d received, want %d", len(got), n)
+		}
+		r.sleep(1500 * time.Millisecond)
+	}
+}
+
+func TestConsume_CrashedMessagesRunOneAtATimeBesideOthers(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const crashed, fresh = 10, 50
+		r.crashed(crashed)
+		var mu sync.Mutex
+		running, most, beside, withOne := 0, 0, 0, 0
+		handler := func(_ context.Context, d *dueq.Delivery) error {
+			risky := d.Failures > 0
+			mu.Lock()
+			if risky {
+				running++
+				most = max(most, running)
+			} else if beside++; running > 0 {
+				withOne++
+			}
+			mu.Unlock()
+			if !risky {
+				return nil
+			}
+			pass(2 * time.Second)
+			mu.Lock()
+			defer mu.Unlock()
+			running--
+			return nil
+		}
+		var all []*consuming
+		for range 2 { // of one client
+			all = append(all, r.consume(r.q, handler, dueq.ConsumeConfig{Concurrency: 10}))
+		}
+		r.sleep(time.Second)
+		for range fresh {
+			r.send(dueq.Message{})
+		}
+		r.sleep(time.Minute)
+		for _, c := range all {
+			_, err := c.end()
+			r.must(err)
+		}
+		if s := r.stats(); s.Counters.Acked != crashed+fresh || most != 1 || withOne == 0 {
+			r.Errorf("%d acked, want %d; %d crashed ones ran at a time, want 1; %d of %d fresh ones ran beside one, want some",
+				s.Counters.Acked, crashed+fresh, most, withOne, beside)
+		}
+	})
+}
+
+func TestConsume_LongHandlerDoesNotHoldUpCrashedMessages(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.crashed(3)
+		began := make(chan struct{}, 3)
+		running := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			began <- struct{}{}
+			pass(time.Hour)
+			return nil
+		}, dueq.ConsumeConfig{Grace: 2 * time.Hour})
+		r.sleep(9 * time.Second)
+		if n := len(began); n != 1 {
+			r.Errorf("%d handlers began within 9 s, want 1", n)
+		}
+		r.sleep(20 * time.Second)
+		if n := len(began); n != 3 {
+			r.Errorf("%d handlers began within 29 s, want all 3", n)
+		}
+		_, err := running.end()
+		r.must(err)
 	})
 }

@@ -2,6 +2,8 @@
 //
 //	fetch      claims messages of one partition when there is room for them
 //	work       runs handlers
+//	suspect    records the start of handlers that may end the process
+//	isolate    runs these handlers apart
 //	shed       releases what waits for a worker for too long
 //	settle     tells the store what handlers decided
 //	extend     prolongs the leases of what is held
@@ -30,6 +32,7 @@ type Config struct {
 	Queue      string
 	Partitions int
 	Name       string // unique for ever: it stands for the claims of one Consumer
+	Isolation  *Isolation
 	Log        *slog.Logger
 
 	Handle  func(context.Context, *Held) error

@@ -104,6 +104,11 @@ func (w *work) worker(life context.Context) {
 // handle runs the handler on one delivery and has it settled. The handler's context is a
 // child of lasting.
 func (w *work) handle(life, lasting context.Context, h *Held) {
+	done, ok := w.isolate(h)
+	if !ok {
+		return
+	}
+	defer done()
 	began := time.Now()
 	defer func() { w.capacity.worked(time.Since(began)) }()
 	if w.isStopping() && !w.config.AtMostOnce {
@@ -114,7 +119,7 @@ func (w *work) handle(life, lasting context.Context, h *Held) {
 	w.recordStart(life, h)
 	ctx, err := h.begin(lasting, w.config.Timeout, w.config.margin())
 	if err != nil {
-		w.dropUnstarted(h, err)
+		w.dropUnstarted(h, err, 0)
 		return
 	}
 	err = errGoexit
@@ -128,14 +133,15 @@ func (w *work) over(h *Held) {
 	w.capacity.give(1)
 }
 
-// dropUnstarted settles a delivery that no handler has seen.
-func (w *work) dropUnstarted(h *Held, cause error) {
+// dropUnstarted releases a delivery that no handler has seen; it is due again after
+// delay ms.
+func (w *work) dropUnstarted(h *Held, cause error, delay int64) {
 	if phase, _ := h.state(); phase == settled {
 		w.over(h)
 		return
 	}
 	w.config.Log.Debug("dueq: delivery not started", attributes(h, slog.Any("cause", cause))...)
-	w.settle(h, Verdict{Verdict: store.Release})
+	w.settle(h, Verdict{Verdict: store.Release, Delay: delay})
 }
 
 // settle hands over a verdict. The delivery counts as held until the store knows, so a

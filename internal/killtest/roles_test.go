@@ -24,7 +24,7 @@ const (
 
 // job is what a child process is told, through its environment.
 type job struct {
-	Role     string // "producer" or "consumer"
+	Role     string // "producer", "consumer", or one of poison_test.go
 	Store    string
 	Flights  string // file: JSON array of the flights with their mapped due times
 	Progress string // producer: file with the number of flights that are surely stored
@@ -38,10 +38,18 @@ func runRole(ctx context.Context, j job) error {
 		return err
 	}
 	defer func() { _ = client.Close() }()
-	if j.Role == "producer" {
-		return produce(ctx, client.Queue(queueName), j)
+	q := client.Queue(queueName)
+	switch j.Role {
+	case "producer":
+		return produce(ctx, q, j)
+	case roleExiter:
+		return drain(ctx, q, exitOnPoison, 10)
+	case roleHoarder:
+		return drain(ctx, q, hoard(q), 1)
+	case roleDrainer:
+		return drain(ctx, q, func(context.Context, *dueq.Delivery) error { return nil }, 10)
 	}
-	return consume(ctx, client.Queue(queueName), j)
+	return consume(ctx, q, j)
 }
 
 // produce goes on where the process before it was killed. The batch that was under

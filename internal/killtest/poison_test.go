@@ -1,0 +1,224 @@
+package killtest
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/redistest"
+)
+
+// Roles of processes that consume until nothing is left.
+const (
+	roleDrainer = "drainer"
+	roleExiter  = "exiter" // its handler of a message "poison" ends the process
+	roleHoarder = "hoarder"
+)
+
+const (
+	poisoned    = 3 // the exit code of a process that a message ended
+	poisonLease = 2 * time.Second
+)
+
+// drain consumes until nothing is left.
+func drain(ctx context.Context, q *dueq.Queue, handle dueq.Handler, concurrency int) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	done := make(chan error, 1)
+	go func() {
+		done <- q.Consume(ctx, handle, dueq.ConsumeConfig{Concurrency: concurrency, Lease: poisonLease})
+	}()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		s, err := q.Stats(ctx)
+		if err == nil && s.Scheduled+s.Ready+s.Leased == 0 {
+			stop()
+			return <-done
+		}
+		select {
+		case err := <-done:
+			return errors.Join(err, errors.New("the consumer has ended"))
+		case <-ticker.C:
+		}
+	}
+}
+
+// exitOnPoison takes 10 ms for a message, and ends the process on the poison.
+func exitOnPoison(ctx context.Context, d *dueq.Delivery) error {
+	if err := until(ctx, time.Now().Add(10*time.Millisecond)); err != nil {
+		return err
+	}
+	if string(d.Body) == "poison" {
+		os.Exit(poisoned)
+	}
+	return nil
+}
+
+// hoard prints how many messages are leased once they are many, and holds them.
+func hoard(q *dueq.Queue) dueq.Handler {
+	const every, many = 50, 100
+	handled := 0
+	return func(ctx context.Context, _ *dueq.Delivery) error {
+		if handled++; handled%every != 0 {
+			return nil
+		}
+		s, err := q.Stats(ctx)
+		for err == nil && s.Counters.Acked < int64(handled-1) { // what has been started is settled
+			s, err = q.Stats(ctx)
+		}
+		if err != nil || s.Leased < many {
+			return err
+		}
+		if _, err := fmt.Fprintln(os.Stdout, s.Leased); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+// places are stores that outlive a process.
+func places(t *testing.T) map[string]string {
+	t.Helper()
+	return map[string]string{
+		"redis": "redis://" + redistest.Start(t, "--appendonly", "yes").Addr(),
+		"file":  "file:" + t.TempDir(),
+	}
+}
+
+// onQueue opens the store for as long as do takes, for a file: store has one process at a time.
+func onQueue(t *testing.T, url string, do func(q *dueq.Queue)) {
+	t.Helper()
+	client, err := dueq.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	do(client.Queue(queueName))
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sendEach(t *testing.T, q *dueq.Queue, n int, message func(i int) dueq.Message) {
+	t.Helper()
+	messages := make([]dueq.Message, n)
+	for i := range messages {
+		messages[i] = message(i)
+	}
+	results, err := q.SendBatch(t.Context(), messages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range results {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
+}
+
+func child(t *testing.T, role, url string) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(job{Role: role, Store: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), os.Args[0])
+	c.Env = append(os.Environ(), roleEnv+"="+string(text))
+	c.Stderr = os.Stderr
+	return c
+}
+
+// TestConsume_HandlerThatExitsTheProcessKillsOnlyItsMessage starts a process again and
+// again that one message ends.
+func TestConsume_HandlerThatExitsTheProcessKillsOnlyItsMessage(t *testing.T) {
+	t.Parallel()
+	for name, url := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const innocents, attempts = 300, 4
+			onQueue(t, url, func(q *dueq.Queue) {
+				sendEach(t, q, innocents+1, func(i int) dueq.Message {
+					if i == innocents/2 {
+						return dueq.Message{Body: []byte("poison"), MaxAttempts: attempts}
+					}
+					return dueq.Message{MaxAttempts: attempts}
+				})
+			})
+			crashes := 0
+			for {
+				err := child(t, roleExiter, url).Run()
+				if err == nil {
+					break
+				}
+				crashes++
+				exit, ok := errors.AsType[*exec.ExitError](err)
+				if !ok || exit.ExitCode() != poisoned || crashes > 2*attempts+1 {
+					t.Fatalf("process %d: %v", crashes, err)
+				}
+			}
+			onQueue(t, url, func(q *dueq.Queue) {
+				s, err := q.Stats(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%d processes died; %d dead, %d acked, %d leases ran out", crashes, s.Dead, s.Counters.Acked, s.Counters.LeaseLost)
+				if s.Dead != 1 || s.Counters.Acked != innocents || crashes != attempts+1 {
+					t.Errorf("%d processes died, %d dead, %d acked, want %d, 1, %d", crashes, s.Dead, s.Counters.Acked, attempts+1, innocents)
+				}
+			})
+		})
+	}
+}
+
+// TestConsume_KilledWithPrefetchedMessagesOfOneAttempt kills a process that holds many
+// messages of which one was started.
+func TestConsume_KilledWithPrefetchedMessagesOfOneAttempt(t *testing.T) {
+	t.Parallel()
+	for name, url := range places(t) {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const messages, batches = 500, 8
+			onQueue(t, url, func(q *dueq.Queue) {
+				for range batches {
+					sendEach(t, q, messages, func(int) dueq.Message { return dueq.Message{MaxAttempts: 1} })
+				}
+			})
+			holder := child(t, roleHoarder, url)
+			out, err := holder.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := holder.Start(); err != nil {
+				t.Fatal(err)
+			}
+			line, err := bufio.NewReader(out).ReadString('\n')
+			kill(holder)
+			held, bad := strconv.Atoi(line[:max(0, len(line)-1)])
+			if err != nil || bad != nil {
+				t.Fatalf("the holder said %q: %v", line, err)
+			}
+			if err := child(t, roleDrainer, url).Run(); err != nil {
+				t.Fatal(err)
+			}
+			onQueue(t, url, func(q *dueq.Queue) {
+				s, err := q.Stats(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("killed with %d messages held; %d dead, %d leases ran out", held, s.Dead, s.Counters.LeaseLost)
+				if s.Dead != 1 || s.Counters.LeaseLost < 2 || s.Counters.Acked != messages*batches-1 {
+					t.Errorf("%d dead, %d acked, %d leases ran out, want only the started one dead", s.Dead, s.Counters.Acked, s.Counters.LeaseLost)
+				}
+			})
+		})
+	}
+}
