@@ -33,6 +33,8 @@
 //	replay.go     a frame becomes changes again
 //	merge.go summary.go
 //	              dropping old segments; what must be written down again before
+//	pace.go       how fast old segments are merged
+//	backup.go     copying a store in use
 //	repair.go     opening what is damaged
 //	internal/wal  the log itself: segments, group commit, recovery, space
 //	internal/disk the file system, and its lock; internal/faultdisk one for tests

@@ -41,6 +41,7 @@ type caretaker struct {
 	log    *wal.Log
 	logger *slog.Logger
 
+	pause   func(ctx context.Context, d time.Duration) error
 	lastEnd wal.Position // of the log after the last round: unchanged means idle
 }
 
@@ -114,6 +115,7 @@ func (s *Store) needs() wal.Needs {
 // in the beginning.
 func (c *caretaker) mergeDownTo(ctx context.Context, limit int64) error {
 	_, last := c.log.Ends()
+	pace := newPacer(c, limit)
 	for c.garbage() > limit {
 		oldest, active := c.log.Ends()
 		if oldest > last {
@@ -124,7 +126,7 @@ func (c *caretaker) mergeDownTo(ctx context.Context, limit int64) error {
 				return err
 			}
 		}
-		if err := c.merge(ctx, oldest); err != nil {
+		if err := c.mergePaced(ctx, oldest, pace); err != nil {
 			return err
 		}
 	}
@@ -137,7 +139,12 @@ func (c *caretaker) garbage() int64 { return c.log.Size() - c.store.live.all() }
 // merge writes down again what is needed of the oldest segment, and drops it. It can
 // be cut short at any point: what then is in the log twice is the same.
 func (c *caretaker) merge(ctx context.Context, oldest uint32) error {
-	m := merging{caretaker: c, ctx: ctx}
+	return c.mergePaced(ctx, oldest, nil)
+}
+
+// mergePaced is merge at the pace of calls; nil: as fast as possible.
+func (c *caretaker) mergePaced(ctx context.Context, oldest uint32, pace *pacer) error {
+	m := merging{caretaker: c, ctx: ctx, pace: pace}
 	if err := c.log.Scan(m.rewrite); err != nil {
 		return err
 	}
@@ -159,7 +166,8 @@ func (c *caretaker) merge(ctx context.Context, oldest uint32) error {
 type merging struct {
 	*caretaker
 	ctx     context.Context //nolint:containedctx // lives as long as one call
-	unsaved int             // bytes written down again that may not be on disk yet
+	pace    *pacer
+	unsaved int // bytes written down again that may not be on disk yet
 }
 
 // rewrite writes down again those messages of a frame that are still where it put them.
@@ -269,35 +277,42 @@ func (m *merging) write(p *partition, r rewriting) error {
 		if err := m.log.Admit(admitted, wal.Merge); err != nil {
 			return err
 		}
-		var end wal.Position
-		end, size = p.rewrite(r, size)
+		wrote, missing := p.rewrite(r, size)
 		m.log.Release(admitted)
-		if size == 0 {
-			return m.saved(admitted, end)
+		if missing == 0 {
+			return m.saved(wrote)
 		}
+		size = missing
 	}
 	return nil
 }
 
 // rewrite runs a step if it needs no more than was admitted; else it returns what it needs.
-func (p *partition) rewrite(r rewriting, admitted int) (end wal.Position, missing int) {
+func (p *partition) rewrite(r rewriting, admitted int) (wrote, missing int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if size := r.size(); size > admitted {
 		return 0, size
 	}
 	r.do()
-	end, _ = p.journal.commit()
-	return end, 0
+	wrote = wal.FrameSize(len(p.journal.body))
+	p.journal.commit()
+	return wrote, 0
 }
 
-// saved notes that bytes were written, and waits for the disk when they are many.
-func (m *merging) saved(size int, end wal.Position) error {
-	if m.unsaved += size; m.unsaved < mergeStep {
+// saved notes that bytes were written, keeps the pace, and waits for the disk when they
+// are many.
+func (m *merging) saved(wrote int) error {
+	if m.pace != nil {
+		if err := m.pace.wrote(m.ctx, wrote); err != nil {
+			return err
+		}
+	}
+	if m.unsaved += wrote; m.unsaved < mergeStep {
 		return nil
 	}
 	m.unsaved = 0
-	return m.log.Synced(m.ctx, end)
+	return m.log.Synced(m.ctx, m.log.End())
 }
 
 // begin prepares a store that was just opened. One that was repaired is written down

@@ -43,6 +43,7 @@ func Open(ctx context.Context, dir string, c Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
+	s.path = d.Name()
 	finish := s.finish
 	s.finish = func() error { return errors.Join(finish(), d.Close()) }
 	return s, nil
@@ -80,7 +81,7 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 	if err != nil {
 		return nil, openError(err)
 	}
-	s.care = &caretaker{store: s, log: log, logger: logger}
+	s.care = &caretaker{store: s, log: log, logger: logger, pause: pauseFor}
 	if err := s.checkRead(log, c.Repair, s.clock()); err != nil {
 		return nil, errors.Join(err, log.Close())
 	}

@@ -51,6 +51,7 @@ type Store struct {
 	flight flight // of calls that change something
 	live   usage
 	care   *caretaker
+	path   string       // of its directory; "": there is none
 	finish func() error // ends what Open began
 	damage []Damage
 }

@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	dirMode    = 0o700
-	fileMode   = 0o600
+	// DirMode and FileMode are the modes of what a store makes: for its owner alone.
+	DirMode    = 0o700
+	FileMode   = 0o600
 	lockName   = "lock"
 	maxPidText = 20
 )
@@ -58,10 +59,10 @@ func makeDir(path string) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err := os.MkdirAll(path, dirMode); err != nil {
+	if err := os.MkdirAll(path, DirMode); err != nil {
 		return err
 	}
-	return syncPath(filepath.Dir(path))
+	return SyncPath(filepath.Dir(path))
 }
 
 // mustBe makes sure that what was opened is what was looked at: the path may have
@@ -77,7 +78,7 @@ func (d *Dir) mustBe(want fs.FileInfo) error {
 // takeLock locks the directory for as long as this process keeps it open; the lock
 // goes with the process, however that ends.
 func (d *Dir) takeLock() error {
-	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, fileMode)
+	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, FileMode)
 	if err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (d *Dir) List() ([]string, error) {
 
 // Create makes an empty file with mode 0600.
 func (d *Dir) Create(name string) (File, error) {
-	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, FileMode)
 	if err != nil {
 		return nil, spaceError(err)
 	}
@@ -197,7 +198,8 @@ func (d *Dir) Sync() error {
 	return errors.Join(syncNames(f), f.Close())
 }
 
-func syncPath(path string) error {
+// SyncPath makes the names in a directory durable.
+func SyncPath(path string) error {
 	f, err := os.Open(path) //nolint:gosec // the directory that the user named
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@
 //	room.go     space on the disk, allocated before it is needed
 //	reserve.go  space on the disk that is kept for when it is full
 //	read.go     reading single pieces, and whole segments for a merge
+//	image.go    what a copy of the log consists of
 //	recover.go  opening: what a crash leaves, and what only damage can
 //
 // # Order

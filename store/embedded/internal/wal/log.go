@@ -61,6 +61,8 @@ type Log struct {
 	growing sync.Mutex // held while space is made: one segment, one allocation at a time
 	reserve reserve    // under growing
 
+	dropping sync.Mutex // held while a segment is removed, and by who wants none to be; before mu
+
 	syncing sync.Mutex // held while the committer syncs; before writing
 	writing sync.Mutex // held while bytes go to files; before mu
 	current *segment   // what was written to last, under writing
@@ -122,6 +124,9 @@ func (l *Log) Append(body []byte) (Spot, Position) {
 	}
 	return spot, s.end()
 }
+
+// FrameSize returns how many bytes a frame with a body of so many takes.
+func FrameSize(body int) int { return frameHead + body }
 
 // active returns the segment that frames are appended to, under mu.
 func (l *Log) active() *segment { return l.segments[len(l.segments)-1] }

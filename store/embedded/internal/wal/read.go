@@ -100,6 +100,8 @@ func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 // could bring it back when its successor is gone, so would messages that the
 // successor had removed.
 func (l *Log) Drop() error {
+	l.dropping.Lock()
+	defer l.dropping.Unlock()
 	l.mu.Lock()
 	s := l.segments[0]
 	l.segments = append(l.segments[:0:0], l.segments[1:]...)
