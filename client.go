@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
+	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/internal/producer"
 	"github.com/dueq-dev/dueq/internal/receiver"
 	"github.com/dueq-dev/dueq/store"
@@ -23,6 +24,7 @@ type Client struct {
 	producer *producer.Producer
 	receiver *receiver.Receiver
 	isolated consumer.Isolation // of all its consumers
+	lanes    *lane.Pool         // for the calls that manage messages
 
 	open    context.Context // ends when Close is called
 	mu      sync.Mutex
@@ -45,7 +47,7 @@ func newClient(s store.Store, c Config, closeStore func() error, refused error) 
 	name := uniqueName()
 	client := &Client{
 		store: s, log: c.Logger, refused: refused,
-		producer: producer.New(s, name), receiver: receiver.New(s, name),
+		producer: producer.New(s, name), receiver: receiver.New(s, name), lanes: lane.NewPool(name),
 		open: ctx, queues: map[string]*Queue{},
 	}
 	client.close = sync.OnceValue(func() error {
@@ -95,6 +97,15 @@ func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
 // which it would wait. Messages that are held and not settled come back when their
 // leases have run out.
 func (c *Client) Close() error { return c.close() }
+
+// numbered makes a call under a name and a number that no other call of this client has, so
+// that the store knows its repetitions and answers them as it answered the first.
+func numbered[T any](c *Client, call func(caller string, number uint64) (T, error)) (T, error) {
+	l := c.lanes.Take()
+	defer c.lanes.Give(l)
+	l.Number++
+	return call(l.Name, l.Number)
+}
 
 // guard returns why no call may be made, if there is a reason.
 func (c *Client) guard(ctx context.Context) error {

@@ -27,7 +27,9 @@ type Change = store.Change
 // Repeating is safe. Errors: [ErrNotFound], also for a dead message (see [Queue.Purge]).
 func (q *Queue) Cancel(ctx context.Context, id string) (done bool, err error) {
 	return q.move(ctx, "cancel", id, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
-		return q.client.store.Cancel(ctx, p, []store.Ref{ref})
+		return numbered(q.client, func(caller string, number uint64) ([]store.Code, error) {
+			return q.client.store.Cancel(ctx, p, store.CancelRequest{Caller: caller, Number: number, Refs: []store.Ref{ref}})
+		})
 	})
 }
 
@@ -41,7 +43,10 @@ func (q *Queue) Reschedule(ctx context.Context, id string, to Schedule) (done bo
 		if err != nil {
 			return nil, err
 		}
-		return q.client.store.Reschedule(ctx, p, []store.Move{{Ref: ref, Due: due, Delay: delay}})
+		return numbered(q.client, func(caller string, number uint64) ([]store.Code, error) {
+			moves := []store.Move{{Ref: ref, Due: due, Delay: delay}}
+			return q.client.store.Reschedule(ctx, p, store.RescheduleRequest{Caller: caller, Number: number, Moves: moves})
+		})
 	})
 }
 

@@ -126,7 +126,9 @@ func TestConsume_CancelledBeforeItsStartRunsNoHandler(t *testing.T) {
 		id := r.send(dueq.Message{MaxAttempts: 1})
 		r.net.set(func(op string) fault {
 			if op == string(store.Start) {
-				_, err := r.net.Cancel(r.Context(), store.Partition{Queue: "work"}, []store.Ref{{ID: storeID(r, id)}})
+				_, err := r.net.Cancel(r.Context(), store.Partition{Queue: "work"}, store.CancelRequest{
+					Caller: "m", Number: 1, Refs: []store.Ref{{ID: storeID(r, id)}},
+				})
 				r.must(err)
 			}
 			return works

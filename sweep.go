@@ -72,7 +72,9 @@ func (q *Queue) redriveDead(ctx context.Context, p store.Partition, most int64) 
 func (q *Queue) redrivePartition(ctx context.Context, p store.Partition, ids []store.ID) (int, error) {
 	total, refused := 0, []error(nil)
 	for chunk := range slices.Chunk(ids, store.MaxBatch) {
-		results, err := q.client.store.Redrive(ctx, p, chunk)
+		results, err := numbered(q.client, func(caller string, number uint64) ([]store.PushResult, error) {
+			return q.client.store.Redrive(ctx, p, store.RedriveRequest{Caller: caller, Number: number, IDs: chunk})
+		})
 		if err != nil {
 			return total, errors.Join(append(refused, err)...)
 		}
@@ -97,12 +99,12 @@ func (q *Queue) refusal(op string, id store.ID, r store.PushResult) error {
 }
 
 func (q *Queue) purge(ctx context.Context, state State, ids []string) (int, error) {
-	r := store.PurgeRequest{State: state, Limit: store.MaxBatch}
-	if err := r.Validate(); err != nil {
+	request := store.PurgeRequest{Caller: "any", State: state, All: true, Limit: store.MaxBatch}
+	if err := request.Validate(); err != nil { // before there is anything to ask the store for
 		return 0, err
 	}
 	if len(ids) == 0 {
-		return q.purgeAll(ctx, r)
+		return q.purgeAll(ctx, state)
 	}
 	sorted, err := parseIDs(ids)
 	if err != nil {
@@ -111,8 +113,7 @@ func (q *Queue) purge(ctx context.Context, state State, ids []string) (int, erro
 	total := 0
 	for index, ids := range sorted {
 		for chunk := range slices.Chunk(ids, store.MaxBatch) {
-			r.IDs = chunk
-			n, err := q.client.store.Purge(ctx, q.partition(index), r)
+			n, err := q.purgeSome(ctx, q.partition(index), store.PurgeRequest{State: state, IDs: chunk})
 			total += n
 			if err != nil {
 				return total, err
@@ -122,7 +123,7 @@ func (q *Queue) purge(ctx context.Context, state State, ids []string) (int, erro
 	return total, nil
 }
 
-func (q *Queue) purgeAll(ctx context.Context, r store.PurgeRequest) (int, error) {
+func (q *Queue) purgeAll(ctx context.Context, state State) (int, error) {
 	s, err := q.read(ctx)
 	if err != nil {
 		return 0, err
@@ -130,15 +131,25 @@ func (q *Queue) purgeAll(ctx context.Context, r store.PurgeRequest) (int, error)
 	total := 0
 	for index := range s.Partitions {
 		for {
-			n, err := q.client.store.Purge(ctx, q.partition(index), r)
+			n, err := q.purgeSome(ctx, q.partition(index), store.PurgeRequest{State: state, All: true})
 			total += n
 			if err != nil {
 				return total, err
 			}
-			if n < r.Limit {
+			if n < store.MaxBatch {
 				break
 			}
 		}
 	}
 	return total, nil
+}
+
+// purgeSome removes up to store.MaxBatch messages.
+func (q *Queue) purgeSome(ctx context.Context, p store.Partition, r store.PurgeRequest) (int, error) {
+	r.Limit = store.MaxBatch
+	result, err := numbered(q.client, func(caller string, number uint64) (store.PurgeResult, error) {
+		r.Caller, r.Number = caller, number
+		return q.client.store.Purge(ctx, p, r)
+	})
+	return result.Removed, err
 }

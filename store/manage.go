@@ -1,5 +1,35 @@
 package store
 
+// CancelRequest asks for messages to be removed, or for their holders to stop.
+//
+// Caller and Number make the repetition of a call get the answer of the first try: the
+// partition remembers the last number of each caller with its answer. So a caller has one
+// call under way at a time, be it a cancel, a reschedule, a redrive or a purge, and its
+// numbers grow from one to the next. A number lower than the last one is a delayed
+// duplicate: nothing is done, and all its codes are Stale. A caller that was silent for an
+// hour may be forgotten. The names of producers, of consumers and of these callers do not
+// affect each other.
+type CancelRequest struct {
+	Caller string
+	Number uint64
+	Refs   []Ref // 1 to MaxBatch
+}
+
+// RescheduleRequest asks for new due times. Caller and Number are those of [CancelRequest].
+type RescheduleRequest struct {
+	Caller string
+	Number uint64
+	Moves  []Move // 1 to MaxBatch
+}
+
+// RedriveRequest asks for dead messages to be made due now. Caller and Number are those of
+// [CancelRequest].
+type RedriveRequest struct {
+	Caller string
+	Number uint64
+	IDs    []ID // 1 to MaxBatch
+}
+
 // Move is a new due time for one message.
 type Move struct {
 	Ref   Ref
@@ -21,11 +51,21 @@ type Page struct {
 	Next    string // cursor of the next page; "" when there is none
 }
 
-// PurgeRequest asks for messages to be removed for good.
+// PurgeRequest asks for messages to be removed for good. Caller and Number are those of
+// [CancelRequest].
 type PurgeRequest struct {
-	State State // Scheduled, Ready or Dead
-	IDs   []ID  // only these, of that state; empty: any
-	Limit int   // 1 to MaxBatch
+	Caller string
+	Number uint64
+	State  State // Scheduled, Ready or Dead
+	All    bool  // any message of that state, the earliest first
+	IDs    []ID  // without All: these, those of them that are in that state; 1 to MaxBatch
+	Limit  int   // 1 to MaxBatch
+}
+
+// PurgeResult is the answer to a purge.
+type PurgeResult struct {
+	Removed int
+	Stale   bool // Number is lower than the caller's last; nothing was removed
 }
 
 // Settings of a queue. They are kept in the store and the same for everybody.
@@ -148,10 +188,18 @@ func (r PurgeRequest) Validate() error {
 	default:
 		return invalid("state", "%s is none of scheduled, ready, dead", quote(string(r.State)))
 	}
-	if len(r.IDs) > MaxBatch {
-		return validateCount("ids", len(r.IDs), MaxBatch)
+	if r.All && len(r.IDs) > 0 {
+		return invalid("ids", "%d are given together with all, want one of them", len(r.IDs))
 	}
-	return validateCount("limit", r.Limit, MaxBatch)
+	if !r.All {
+		if err := validateCount("ids", len(r.IDs), MaxBatch); err != nil {
+			return err
+		}
+	}
+	if err := validateCount("limit", r.Limit, MaxBatch); err != nil {
+		return err
+	}
+	return validateCaller("caller", r.Caller)
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with c.

@@ -1,36 +1,38 @@
 package store
 
-// ValidateRefs returns an *Error of kind ErrInvalid for the first thing wrong with
-// the arguments of Store.Cancel: 1 to MaxBatch references, each valid.
-func ValidateRefs(refs []Ref) error {
-	if err := validateCount("refs", len(refs), MaxBatch); err != nil {
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r CancelRequest) Validate() error {
+	if err := validateCount("refs", len(r.Refs), MaxBatch); err != nil {
 		return err
 	}
-	for i := range refs {
-		if err := refs[i].Validate(); err != nil {
+	for i := range r.Refs {
+		if err := r.Refs[i].Validate(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return validateCaller("caller", r.Caller)
 }
 
-// ValidateMoves returns an *Error of kind ErrInvalid for the first thing wrong with
-// the arguments of Store.Reschedule: 1 to MaxBatch moves, each valid.
-func ValidateMoves(moves []Move) error {
-	if err := validateCount("moves", len(moves), MaxBatch); err != nil {
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r RescheduleRequest) Validate() error {
+	if err := validateCount("moves", len(r.Moves), MaxBatch); err != nil {
 		return err
 	}
-	for i := range moves {
-		if err := moves[i].Validate(); err != nil {
+	for i := range r.Moves {
+		if err := r.Moves[i].Validate(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return validateCaller("caller", r.Caller)
 }
 
-// ValidateIDs returns an *Error of kind ErrInvalid unless Store.Redrive can take the
-// ids: 1 to MaxBatch of them.
-func ValidateIDs(ids []ID) error { return validateCount("ids", len(ids), MaxBatch) }
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r RedriveRequest) Validate() error {
+	if err := validateCount("ids", len(r.IDs), MaxBatch); err != nil {
+		return err
+	}
+	return validateCaller("caller", r.Caller)
+}
 
 // ValidateHeartbeat returns an *Error of kind ErrInvalid for the first thing wrong
 // with the arguments of Store.Heartbeat: the names, and a ttl of 0 to MaxLease ms.

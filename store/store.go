@@ -14,9 +14,10 @@
 // # Retrying
 //
 // Every method may be repeated with the same arguments after an error that leaves
-// its outcome unknown, and the repetition has no further effect: messages carry
-// their ids, settles carry receipts, and pushes and claims carry the caller's name
-// and a number that grows with every new call (see [PushRequest], [ClaimRequest]).
+// its outcome unknown, and the repetition has no further effect: settles carry receipts,
+// and pushes, claims, cancels, reschedules, redrives and purges carry the caller's name
+// and a number that grows with every new call (see [PushRequest], [ClaimRequest],
+// [CancelRequest]). The repetition of a numbered call gets the answer of the first try.
 //
 // # Errors
 //
@@ -48,12 +49,12 @@ type Store interface {
 	Settle(ctx context.Context, p Partition, r SettleRequest) ([]Code, error)
 
 	// Cancel removes messages that are scheduled or ready, and asks the holder of a
-	// leased one to stop. Codes: OK, Running, Dead, NotFound.
-	Cancel(ctx context.Context, p Partition, refs []Ref) ([]Code, error)
+	// leased one to stop. Codes: OK, Running, Dead, NotFound, Stale.
+	Cancel(ctx context.Context, p Partition, r CancelRequest) ([]Code, error)
 
 	// Reschedule gives messages that are scheduled or ready a new due time. Codes:
-	// OK, Running, Dead, NotFound, TooFar.
-	Reschedule(ctx context.Context, p Partition, moves []Move) ([]Code, error)
+	// OK, Running, Dead, NotFound, TooFar, Stale.
+	Reschedule(ctx context.Context, p Partition, r RescheduleRequest) ([]Code, error)
 
 	// Get returns one message, or ErrNotFound.
 	Get(ctx context.Context, p Partition, ref Ref) (Record, error)
@@ -67,12 +68,12 @@ type Store interface {
 	Stats(ctx context.Context, queue string) ([]Stats, error)
 
 	// Redrive makes dead messages due now with their failures forgotten:
-	// dead -> ready. Codes: OK, NotFound (also when it is not dead), Duplicate.
-	Redrive(ctx context.Context, p Partition, ids []ID) ([]PushResult, error)
+	// dead -> ready. Codes: OK, NotFound (also when it is not dead), Duplicate, Stale.
+	Redrive(ctx context.Context, p Partition, r RedriveRequest) ([]PushResult, error)
 
 	// Purge removes scheduled, ready or dead messages for good, at most r.Limit of
-	// them, and returns how many. Repeat until it returns less than the limit.
-	Purge(ctx context.Context, p Partition, r PurgeRequest) (int, error)
+	// them. While it removes as many as the limit there may be more.
+	Purge(ctx context.Context, p Partition, r PurgeRequest) (PurgeResult, error)
 
 	// Configure changes a queue's settings and returns all of them; with a zero
 	// Change it only reads. A missing queue is made if c.Create, else ErrNotFound.

@@ -168,9 +168,9 @@ func TestManageValidate(t *testing.T) {
 		{"list limit 0", func(r *ListRequest) { r.Limit = 0 }, ErrInvalid, "limit", "0 is outside 1 to 1000"},
 		{"body limit", func(r *ListRequest) { r.BodyLimit = -1 }, ErrInvalid, "body limit", "-1 is negative"},
 	})
-	refuse(t, func() PurgeRequest { return PurgeRequest{State: Dead, Limit: 1} }, PurgeRequest.Validate, []refusal[PurgeRequest]{
+	refuse(t, func() PurgeRequest { return PurgeRequest{Caller: "m", State: Dead, All: true, Limit: 1} }, PurgeRequest.Validate, []refusal[PurgeRequest]{
 		{"leased", func(r *PurgeRequest) { r.State = Leased }, ErrInvalid, "state", `"leased" is none of scheduled, ready, dead`},
-		{"501 ids", func(r *PurgeRequest) { r.IDs = make([]ID, 501) }, ErrInvalid, "ids", "501 is outside 1 to 500"},
+		{"501 ids", func(r *PurgeRequest) { r.All, r.IDs = false, make([]ID, 501) }, ErrInvalid, "ids", "501 is outside 1 to 500"},
 		{"purge limit 501", func(r *PurgeRequest) { r.Limit = 501 }, ErrInvalid, "limit", "501 is outside 1 to 500"},
 	})
 	refuse(t, func() CheckRequest { return CheckRequest{Limit: 1} }, CheckRequest.Validate, []refusal[CheckRequest]{
@@ -197,18 +197,18 @@ func TestChangeValidate(t *testing.T) {
 
 func TestPlainRequestsValidate(t *testing.T) {
 	t.Parallel()
-	wantInvalid(t, ValidateRefs(nil), ErrInvalid, "refs", "0 is outside 1 to 500")
-	wantInvalid(t, ValidateRefs(make([]Ref, 501)), ErrInvalid, "refs", "501 is outside 1 to 500")
-	wantInvalid(t, ValidateRefs([]Ref{{Key: "k"}, {}}), ErrInvalid, "key", "is empty")
-	wantInvalid(t, ValidateMoves(nil), ErrInvalid, "moves", "0 is outside 1 to 500")
-	wantInvalid(t, ValidateMoves([]Move{{Ref: Ref{Key: "k"}, Delay: -1}}), ErrInvalid, "delay", "-1 ms is negative")
-	wantInvalid(t, ValidateIDs(make([]ID, 501)), ErrInvalid, "ids", "501 is outside 1 to 500")
+	wantInvalid(t, CancelRequest{}.Validate(), ErrInvalid, "refs", "0 is outside 1 to 500")
+	wantInvalid(t, CancelRequest{Refs: make([]Ref, 501)}.Validate(), ErrInvalid, "refs", "501 is outside 1 to 500")
+	wantInvalid(t, CancelRequest{Refs: []Ref{{Key: "k"}, {}}}.Validate(), ErrInvalid, "key", "is empty")
+	wantInvalid(t, RescheduleRequest{}.Validate(), ErrInvalid, "moves", "0 is outside 1 to 500")
+	wantInvalid(t, RescheduleRequest{Moves: []Move{{Ref: Ref{Key: "k"}, Delay: -1}}}.Validate(), ErrInvalid, "delay", "-1 ms is negative")
+	wantInvalid(t, RedriveRequest{IDs: make([]ID, 501)}.Validate(), ErrInvalid, "ids", "501 is outside 1 to 500")
 	wantInvalid(t, ValidateHeartbeat("", "c", 1), ErrInvalid, "queue", "the name is empty")
 	wantInvalid(t, ValidateHeartbeat("q", "a b", 1), ErrInvalid, "consumer", `"a b"`)
 	wantInvalid(t, ValidateHeartbeat("q", "c", -1), ErrInvalid, "ttl", "-1 ms is outside 0 to 43200000 ms")
 	for _, err := range []error{
-		ValidateRefs([]Ref{{ID: idOf(0, 1)}, {Key: "k"}}), ValidateMoves([]Move{{Ref: Ref{Key: "k"}}}),
-		ValidateIDs([]ID{{1}}), ValidateHeartbeat("q", "c", 0),
+		CancelRequest{Caller: "m", Refs: []Ref{{ID: idOf(0, 1)}, {Key: "k"}}}.Validate(), RescheduleRequest{Caller: "m", Moves: []Move{{Ref: Ref{Key: "k"}}}}.Validate(),
+		RedriveRequest{Caller: "m", IDs: []ID{{1}}}.Validate(), ValidateHeartbeat("q", "c", 0),
 	} {
 		if err != nil {
 			t.Errorf("a valid request is refused: %v", err)

@@ -4,10 +4,10 @@ package producer
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -33,16 +33,7 @@ type Producer struct {
 type destination struct {
 	line  line
 	slots chan struct{} // a token for every push under way
-
-	name string // what its lanes are called after
-	mu   sync.Mutex
-	free []*lane // a stack: a producer that is not busy uses few names
-	made int
-}
-
-type lane struct {
-	name   string
-	number uint64
+	lanes *lane.Pool    // its own: partitions remember names apart from each other
 }
 
 // line joins messages that are sent to one partition at the same time.
@@ -78,7 +69,7 @@ func (p *Producer) destination(to store.Partition) *destination {
 	defer p.mu.Unlock()
 	d := p.destinations[to]
 	if d == nil {
-		d = &destination{name: p.name, slots: make(chan struct{}, Lanes)}
+		d = &destination{lanes: lane.NewPool(p.name), slots: make(chan struct{}, Lanes)}
 		d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
 		d.line.Root = context.WithoutCancel
 		d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {
@@ -108,14 +99,14 @@ func (p *Producer) Push(ctx context.Context, to store.Partition, messages []stor
 		return nil, err
 	}
 	defer d.leave()
-	l := d.take()
-	l.number++
-	results, err := p.store.Push(ctx, to, store.PushRequest{Producer: l.name, Number: l.number, Messages: messages})
+	l := d.lanes.Take()
+	l.Number++
+	results, err := p.store.Push(ctx, to, store.PushRequest{Producer: l.Name, Number: l.Number, Messages: messages})
 	if err != nil && !Definite(err) {
 		p.setAside(l, to, messages)
 		return nil, err
 	}
-	d.give(l)
+	d.lanes.Give(l)
 	return results, err
 }
 
@@ -139,23 +130,3 @@ func notSent(ctx context.Context) error {
 type notSentError struct{ error }
 
 func (e notSentError) Unwrap() error { return e.error }
-
-// take returns a lane. Partitions remember names apart from each other, so each has
-// lanes of its own under the same names.
-func (d *destination) take() *lane {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if n := len(d.free); n > 0 {
-		l := d.free[n-1]
-		d.free = d.free[:n-1]
-		return l
-	}
-	d.made++
-	return &lane{name: d.name + "-" + strconv.Itoa(d.made)}
-}
-
-func (d *destination) give(l *lane) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.free = append(d.free, l)
-}

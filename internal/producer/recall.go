@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -22,7 +23,7 @@ type push struct {
 	to       store.Partition
 	messages []store.Message
 	turn     chan struct{} // a token for whoever looks at what follows
-	lane     *lane         // nil once the outcome is known
+	lane     *lane.Lane    // nil once the outcome is known
 	results  []store.PushResult
 	asked    map[store.ID]bool // those whose outcome has been told
 }
@@ -40,7 +41,7 @@ func Definite(err error) bool {
 	return false
 }
 
-func (p *Producer) setAside(l *lane, to store.Partition, messages []store.Message) {
+func (p *Producer) setAside(l *lane.Lane, to store.Partition, messages []store.Message) {
 	u := &push{to: to, messages: messages, turn: make(chan struct{}, 1), lane: l, asked: map[store.ID]bool{}}
 	p.mu.Lock()
 	p.unknown = append(p.unknown, u)
@@ -56,7 +57,7 @@ func (p *Producer) setAside(l *lane, to store.Partition, messages []store.Messag
 	select {
 	case oldest.turn <- struct{}{}: // and never given back: it is over
 		if oldest.lane != nil {
-			p.destination(oldest.to).give(oldest.lane)
+			p.destination(oldest.to).lanes.Give(oldest.lane)
 		}
 	default: // it is being repeated, and its lane is lost with it
 	}
@@ -133,7 +134,7 @@ func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 		if err != nil {
 			return err
 		}
-		p.destination(u.to).give(u.lane)
+		p.destination(u.to).lanes.Give(u.lane)
 		u.results, u.lane = results, nil
 	}
 	for _, i := range again {
@@ -162,7 +163,7 @@ func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.Pu
 		messages[i] = u.messages[i]
 		messages[i].New = false
 	}
-	return p.store.Push(ctx, u.to, store.PushRequest{Producer: u.lane.name, Number: u.lane.number, Messages: messages})
+	return p.store.Push(ctx, u.to, store.PushRequest{Producer: u.lane.Name, Number: u.lane.Number, Messages: messages})
 }
 
 func (p *Producer) forget(u *push) {

@@ -115,7 +115,7 @@ func TestClaim_MessagesTakenWhileItReadsAreNotHandedOutTwice(t *testing.T) {
 	var others []store.Delivery
 	r.onFirstRead(d, func() {
 		others = r.claimBy("other", 4)
-		codes, err := r.Cancel(t.Context(), r.p, []store.Ref{{ID: id(6)}})
+		codes, err := r.Cancel(t.Context(), r.p, r.cancelRequest(store.Ref{ID: id(6)}))
 		if err != nil || codes[0] != store.CodeOK {
 			t.Errorf("cancel: %v, %v", codes, err)
 		}

@@ -3,22 +3,26 @@ package embedded
 import "github.com/dueq-dev/dueq/store"
 
 // cancel returns a code for each reference, and an event for each holder that must be
-// told to stop.
-func (p *partition) cancel(refs []store.Ref) (codes []store.Code, stopped []store.Event) {
-	codes = make([]store.Code, len(refs))
-	for i, ref := range refs {
-		e := p.find(ref)
-		codes[i] = refusal(e)
-		if codes[i] == store.CodeOK {
-			p.count(countCancelled)
-			p.remove(e)
+// asked to stop.
+func (p *partition) cancel(r store.CancelRequest, now instant) (codes []store.Code, stopped []store.Event) {
+	results := p.numbered(r.Caller, r.Number, len(r.Refs), now, func() []store.PushResult {
+		results := make([]store.PushResult, len(r.Refs))
+		for i, ref := range r.Refs {
+			e := p.find(ref)
+			results[i].Code = refusal(e)
+			switch results[i].Code {
+			case store.CodeOK:
+				p.count(countCancelled)
+				p.remove(e)
+			case store.CodeRunning:
+				p.stop(e)
+				stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: p.index, ID: e.id})
+			default:
+			}
 		}
-		if codes[i] == store.CodeRunning {
-			p.stop(e)
-			stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: p.index, ID: e.id})
-		}
-	}
-	return codes, stopped
+		return results
+	})
+	return codesOf(results), stopped
 }
 
 // refusal tells why a message cannot be cancelled or rescheduled; OK if it can.

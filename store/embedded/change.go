@@ -133,6 +133,13 @@ func (p *partition) rememberClaim(consumer string, number uint64, deliveries []s
 	p.journal.claimed(last)
 }
 
+// rememberManaged keeps the call of a caller that manages messages for its repetition.
+func (p *partition) rememberManaged(caller string, number uint64, answer pushAnswer, now instant) {
+	last := p.managers.last(caller, now)
+	last.number, last.answer = number, answer
+	p.journal.managed(last)
+}
+
 // add puts a message where its state says, with its key unless it is dead.
 func (p *partition) add(e *entry, s state) {
 	p.byID.add(e)

@@ -145,12 +145,7 @@ func (c *closer) check(s *Store) {
 	c.sent = c.sent[:0]
 	for _, p := range s.allPartitions() {
 		part := store.Partition{Queue: p.queue.name, Index: p.index}
-		for n := 1; n > 0; {
-			var err error
-			if n, err = s.Purge(c.t.Context(), part, store.PurgeRequest{State: store.Ready, Limit: store.MaxBatch}); err != nil {
-				c.t.Fatal(err)
-			}
-		}
+		purgeAll(c.t, s, part, store.Ready)
 	}
 	for oldest, active := s.care.log.Ends(); oldest != active; oldest, active = s.care.log.Ends() {
 		if err := s.care.merge(c.t.Context(), oldest); err != nil {

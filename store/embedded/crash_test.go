@@ -107,17 +107,21 @@ func (x *script) random(ctx context.Context, p store.Partition) (promise, error)
 	case n < 80:
 		return x.settle(ctx, p)
 	case n < 84:
-		_, err := x.s.Cancel(ctx, p, []store.Ref{{ID: x.pick()}, {Key: x.key()}})
+		_, err := x.s.Cancel(ctx, p, store.CancelRequest{Caller: "m", Number: x.number, Refs: []store.Ref{{ID: x.pick()}, {Key: x.key()}}})
 		return outlivesPower, err
 	case n < 88:
-		_, err := x.s.Reschedule(ctx, p, []store.Move{{Ref: store.Ref{ID: x.pick()}, Delay: int64(x.rng.IntN(5000))}})
+		_, err := x.s.Reschedule(ctx, p, store.RescheduleRequest{
+			Caller: "m", Number: x.number, Moves: []store.Move{{Ref: store.Ref{ID: x.pick()}, Delay: int64(x.rng.IntN(5000))}},
+		})
 		return outlivesPower, err
 	case n < 91:
-		_, err := x.s.Redrive(ctx, p, []store.ID{x.pick(), x.pick(), x.pick()})
+		_, err := x.s.Redrive(ctx, p, store.RedriveRequest{Caller: "m", Number: x.number, IDs: []store.ID{x.pick(), x.pick(), x.pick()}})
 		return outlivesPower, err
 	case n < 93:
 		states := []store.State{store.Ready, store.Dead, store.Scheduled}
-		_, err := x.s.Purge(ctx, p, store.PurgeRequest{State: states[x.rng.IntN(3)], Limit: 1 + x.rng.IntN(3)})
+		_, err := x.s.Purge(ctx, p, store.PurgeRequest{
+			Caller: "m", Number: x.number, State: states[x.rng.IntN(3)], All: true, Limit: 1 + x.rng.IntN(3),
+		})
 		return outlivesPower, err
 	case n < 95:
 		most := int64(x.rng.IntN(2) * 80)
@@ -221,9 +225,11 @@ func (p *partition) describe(write func(format string, args ...any)) {
 	for _, key := range slices.Sorted(maps.Keys(p.byKey)) {
 		write("%s %v\n", key, p.byKey[key].id)
 	}
-	for _, name := range slices.Sorted(maps.Keys(p.producers.byName)) {
-		last := p.producers.byName[name].Value.(*call[pushAnswer])
-		write("%s %d %v\n", name, last.number, last.answer.again())
+	for _, callers := range []calls[pushAnswer]{p.producers, p.managers} {
+		for _, name := range slices.Sorted(maps.Keys(callers.byName)) {
+			last := callers.byName[name].Value.(*call[pushAnswer])
+			write("%s %d %v\n", name, last.number, last.answer.again())
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(p.consumers.byName)) {
 		last := p.consumers.byName[name].Value.(*call[[]handedOut])

@@ -122,17 +122,12 @@ func TestADrainedStoreIsSmall(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s := openByHand(t, dir)
-	var err error
 	p := store.Partition{Queue: "q"}
 	fill(t, s, p, 20_000)
 	if size := diskUsage(t, dir); size < 3<<20 {
 		t.Fatalf("full: %d bytes", size)
 	}
-	for n := 1; n > 0; {
-		if n, err = s.Purge(t.Context(), p, store.PurgeRequest{State: store.Scheduled, Limit: store.MaxBatch}); err != nil {
-			t.Fatal(err)
-		}
-	}
+	purgeAll(t, s, p, store.Scheduled)
 	for range 3 { // what the caretaker does in three seconds
 		if err := s.care.round(t.Context()); err != nil {
 			t.Fatal(err)

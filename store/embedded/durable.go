@@ -56,6 +56,7 @@ const (
 	moveSize    = 1 + 16 + 8
 	noteSize    = 1 + 16 + 5 + 5 + 2 + 2 // besides the failure text
 	removeSize  = 1 + 16
+	answerSize  = 1 + 16 // what became of one item, remembered
 	sweepSize   = noteSize + len(leaseRanOut) + moveSize
 	handSize    = moveSize + 16 + 10 + 8 // one message handed out and remembered
 	condemnSize = noteSize + condemnedMost + moveSize
@@ -91,7 +92,7 @@ func settleEffort(r *store.SettleRequest) effort {
 }
 
 func moveEffort(items int) effort {
-	return effort{size: frameSize + (noteSize+moveSize)*items, use: wal.Drain}
+	return effort{size: frameSize + (noteSize+moveSize+answerSize)*items, use: wal.Drain}
 }
 
 // change runs one atomic step that may change a partition, and returns when its effect

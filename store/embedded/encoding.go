@@ -31,6 +31,7 @@ const (
 	opPushed   = 11 // a producer's last call
 	opClaimed  = 12 // a consumer's last call
 	opBegin    = 13 //
+	opManaged  = 14 // the last cancel, reschedule, redrive or purge of a caller
 )
 
 // Flags of an entry.
@@ -129,8 +130,8 @@ func (r *reader) note() (past history, same bool) {
 	return past, false
 }
 
-func appendPushed(b []byte, last *call[pushAnswer]) []byte {
-	b = appendCall(append(b, opPushed), last.caller, last.number, last.used, last.answer.count)
+func appendAnswered(b []byte, op byte, last *call[pushAnswer]) []byte {
+	b = appendCall(append(b, op), last.caller, last.number, last.used, last.answer.count)
 	if last.answer.results == nil {
 		return append(b, 0)
 	}
@@ -141,7 +142,7 @@ func appendPushed(b []byte, last *call[pushAnswer]) []byte {
 	return b
 }
 
-func (r *reader) pushed() call[pushAnswer] {
+func (r *reader) answered() call[pushAnswer] {
 	var c call[pushAnswer]
 	c.caller, c.number, c.used, c.answer.count = r.call()
 	if r.byte() == 0 {

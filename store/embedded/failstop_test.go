@@ -44,11 +44,14 @@ func changes(ctx context.Context, r *rig, receipt store.Receipt) map[string]func
 			_, err := r.Settle(ctx, r.p, store.SettleRequest{Verdict: store.Ack, Items: []store.Settlement{{Receipt: receipt}}})
 			return err
 		},
-		"cancel":     func() error { _, err := r.Cancel(ctx, r.p, []store.Ref{{ID: id(1)}}); return err },
-		"reschedule": func() error { _, err := r.Reschedule(ctx, r.p, []store.Move{{Ref: store.Ref{ID: id(2)}}}); return err },
-		"redrive":    func() error { _, err := r.Redrive(ctx, r.p, []store.ID{id(1)}); return err },
+		"cancel": func() error { _, err := r.Cancel(ctx, r.p, r.cancelRequest(store.Ref{ID: id(1)})); return err },
+		"reschedule": func() error {
+			_, err := r.Reschedule(ctx, r.p, r.rescheduleRequest(store.Move{Ref: store.Ref{ID: id(2)}}))
+			return err
+		},
+		"redrive": func() error { _, err := r.Redrive(ctx, r.p, r.redriveRequest(id(1))); return err },
 		"purge": func() error {
-			_, err := r.Purge(ctx, r.p, store.PurgeRequest{State: store.Ready, Limit: 1})
+			_, err := r.Purge(ctx, r.p, r.purgeRequest(store.Ready, 1))
 			return err
 		},
 		"configure": func() error { _, err := r.Configure(ctx, r.p.Queue, store.Change{Paused: &paused}); return err },

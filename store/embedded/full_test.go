@@ -181,7 +181,7 @@ func (r *rig) longCalls(caller string, few int) {
 			ids = append(ids, d.Receipt.ID)
 		}
 		r.settle(verdict, items...)
-		_, err = r.Redrive(r.Context(), r.p, ids)
+		_, err = r.Redrive(r.Context(), r.p, r.redriveRequest(ids...))
 		r.must(err)
 		r.clock.move(1_000_000_000_000)
 	}

@@ -131,13 +131,17 @@ func (j *journal) counted(c counter) {
 	}
 }
 
-func (j *journal) pushed(last *call[pushAnswer]) {
+func (j *journal) pushed(last *call[pushAnswer]) { j.answered(opPushed, last) }
+
+func (j *journal) managed(last *call[pushAnswer]) { j.answered(opManaged, last) }
+
+func (j *journal) answered(op byte, last *call[pushAnswer]) {
 	if j == nil {
 		return
 	}
 	j.begin()
 	j.matters = true
-	j.body = appendPushed(j.body, last)
+	j.body = appendAnswered(j.body, op, last)
 }
 
 // claimed writes a claim down. One that found nothing changes nothing that anybody

@@ -26,6 +26,7 @@ type partition struct {
 
 	producers calls[pushAnswer]
 	consumers calls[[]handedOut]
+	managers  calls[pushAnswer] // who cancel, reschedule, redrive and purge
 }
 
 func newPartition(q *queue, index int) *partition {
@@ -39,6 +40,7 @@ func newPartition(q *queue, index int) *partition {
 		dead:      newOrder(),
 		producers: newCalls[pushAnswer](),
 		consumers: newCalls[[]handedOut](),
+		managers:  newCalls[pushAnswer](),
 	}
 	if q.store.log != nil {
 		p.journal = newJournal(q.store, store.Partition{Queue: q.name, Index: index})

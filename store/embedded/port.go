@@ -67,17 +67,17 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 
 // Cancel removes messages nobody holds and passes the request on to the holders of
 // the others. O(n log N).
-func (s *Store) Cancel(ctx context.Context, p store.Partition, refs []store.Ref) ([]store.Code, error) {
-	if err := s.usable(ctx, p.Validate(), store.ValidateRefs(refs)); err != nil {
+func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelRequest) ([]store.Code, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
 	part := s.partition(p)
 	if part == nil {
-		return slices.Repeat([]store.Code{store.CodeNotFound}, len(refs)), nil
+		return slices.Repeat([]store.Code{store.CodeNotFound}, len(r.Refs)), nil
 	}
 	var codes []store.Code
 	var stopped []store.Event
-	err := s.change(ctx, part, moveEffort(len(refs)), func(instant) { codes, stopped = part.cancel(refs) })
+	err := s.change(ctx, part, moveEffort(len(r.Refs)), func(now instant) { codes, stopped = part.cancel(r, now) })
 	s.watchers.tell(p.Queue, stopped...)
 	if err != nil {
 		return nil, err
@@ -86,16 +86,16 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, refs []store.Ref)
 }
 
 // Reschedule gives waiting messages another due time. O(n log N).
-func (s *Store) Reschedule(ctx context.Context, p store.Partition, moves []store.Move) ([]store.Code, error) {
-	if err := s.usable(ctx, p.Validate(), store.ValidateMoves(moves)); err != nil {
+func (s *Store) Reschedule(ctx context.Context, p store.Partition, r store.RescheduleRequest) ([]store.Code, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
 	part := s.partition(p)
 	if part == nil {
-		return slices.Repeat([]store.Code{store.CodeNotFound}, len(moves)), nil
+		return slices.Repeat([]store.Code{store.CodeNotFound}, len(r.Moves)), nil
 	}
 	var codes []store.Code
-	err := s.change(ctx, part, moveEffort(len(moves)), func(now instant) { codes = part.reschedule(moves, now) })
+	err := s.change(ctx, part, moveEffort(len(r.Moves)), func(now instant) { codes = part.reschedule(r, now) })
 	if err != nil {
 		return nil, err
 	}
@@ -166,16 +166,16 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 }
 
 // Redrive makes dead letters due now. O(n log N).
-func (s *Store) Redrive(ctx context.Context, p store.Partition, ids []store.ID) ([]store.PushResult, error) {
-	if err := s.usable(ctx, p.Validate(), store.ValidateIDs(ids)); err != nil {
+func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveRequest) ([]store.PushResult, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
 	part := s.partition(p)
 	if part == nil {
-		return slices.Repeat([]store.PushResult{{Code: store.CodeNotFound}}, len(ids)), nil
+		return slices.Repeat([]store.PushResult{{Code: store.CodeNotFound}}, len(r.IDs)), nil
 	}
 	var results []store.PushResult
-	err := s.change(ctx, part, moveEffort(len(ids)), func(now instant) { results = part.redriveAll(ids, now) })
+	err := s.change(ctx, part, moveEffort(len(r.IDs)), func(now instant) { results = part.redriveAll(r, now) })
 	if err != nil {
 		return nil, err
 	}
@@ -183,19 +183,19 @@ func (s *Store) Redrive(ctx context.Context, p store.Partition, ids []store.ID) 
 }
 
 // Purge removes messages that nobody holds. O(n log N).
-func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (int, error) {
+func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (store.PurgeResult, error) {
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
-		return 0, err
+		return store.PurgeResult{}, err
 	}
 	part := s.partition(p)
 	if part == nil {
-		return 0, nil
+		return store.PurgeResult{}, nil
 	}
-	n := 0
-	if err := s.change(ctx, part, moveEffort(r.Limit), func(now instant) { n = part.purge(r, now) }); err != nil {
-		return 0, err
+	var result store.PurgeResult
+	if err := s.change(ctx, part, moveEffort(r.Limit), func(now instant) { result = part.purge(r, now) }); err != nil {
+		return store.PurgeResult{}, err
 	}
-	return n, nil
+	return result, nil
 }
 
 // Configure changes or reads a queue's settings. Claims that begin after it returned

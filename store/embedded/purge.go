@@ -2,9 +2,23 @@ package embedded
 
 import "github.com/dueq-dev/dueq/store"
 
-func (p *partition) purge(r store.PurgeRequest, now instant) int {
+func (p *partition) purge(r store.PurgeRequest, now instant) store.PurgeResult {
+	answer, novelty := p.managers.recall(r.Caller, r.Number, now)
+	switch novelty {
+	case repeated:
+		return store.PurgeResult{Removed: answer.count}
+	case outdated:
+		return store.PurgeResult{Stale: true}
+	case fresh:
+	}
+	n := p.removeAll(r, now)
+	p.rememberManaged(r.Caller, r.Number, pushAnswer{count: n}, now)
+	return store.PurgeResult{Removed: n}
+}
+
+func (p *partition) removeAll(r store.PurgeRequest, now instant) int {
 	candidates := p.named(r.IDs)
-	if len(r.IDs) == 0 {
+	if r.All {
 		candidates = p.inState(r.State, start(), r.Limit, now)
 	}
 	n := 0

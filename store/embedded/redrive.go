@@ -2,12 +2,14 @@ package embedded
 
 import "github.com/dueq-dev/dueq/store"
 
-func (p *partition) redriveAll(ids []store.ID, now instant) []store.PushResult {
-	results := make([]store.PushResult, len(ids))
-	for i, id := range ids {
-		results[i] = p.redriveOne(id, now)
-	}
-	return results
+func (p *partition) redriveAll(r store.RedriveRequest, now instant) []store.PushResult {
+	return p.numbered(r.Caller, r.Number, len(r.IDs), now, func() []store.PushResult {
+		results := make([]store.PushResult, len(r.IDs))
+		for i, id := range r.IDs {
+			results[i] = p.redriveOne(id, now)
+		}
+		return results
+	})
 }
 
 func (p *partition) redriveOne(id store.ID, now instant) store.PushResult {

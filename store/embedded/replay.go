@@ -29,7 +29,7 @@ type change struct {
 	counter  counter
 	by       int64
 	totals   [counters]int64
-	pushed   call[pushAnswer]
+	answered call[pushAnswer] // opPushed, opManaged
 	claimed  call[[]handedOut]
 }
 
@@ -75,8 +75,8 @@ func (f *frame) next() (c change, more bool) {
 		for i := range c.totals {
 			c.totals[i] = int64(f.uvarint())
 		}
-	case opPushed:
-		c.pushed = f.pushed()
+	case opPushed, opManaged:
+		c.answered = f.answered()
 	case opClaimed:
 		c.claimed = f.claimed()
 	default:
@@ -140,7 +140,9 @@ func (p *partition) replay(c *change, live *usage) {
 	case opTotals:
 		p.counts = c.totals
 	case opPushed:
-		*p.producers.last(c.pushed.caller, instant{ms: c.pushed.used}) = c.pushed
+		*p.producers.last(c.answered.caller, instant{ms: c.answered.used}) = c.answered
+	case opManaged:
+		*p.managers.last(c.answered.caller, instant{ms: c.answered.used}) = c.answered
 	case opClaimed:
 		*p.consumers.last(c.claimed.caller, instant{ms: c.claimed.used}) = c.claimed
 	default:

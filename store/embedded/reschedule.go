@@ -2,12 +2,14 @@ package embedded
 
 import "github.com/dueq-dev/dueq/store"
 
-func (p *partition) reschedule(moves []store.Move, now instant) []store.Code {
-	codes := make([]store.Code, len(moves))
-	for i := range moves {
-		codes[i] = p.rescheduleOne(&moves[i], now)
-	}
-	return codes
+func (p *partition) reschedule(r store.RescheduleRequest, now instant) []store.Code {
+	return codesOf(p.numbered(r.Caller, r.Number, len(r.Moves), now, func() []store.PushResult {
+		results := make([]store.PushResult, len(r.Moves))
+		for i := range r.Moves {
+			results[i].Code = p.rescheduleOne(&r.Moves[i], now)
+		}
+		return results
+	}))
 }
 
 func (p *partition) rescheduleOne(m *store.Move, now instant) store.Code {

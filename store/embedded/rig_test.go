@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"sync"
 	"testing"
@@ -85,6 +86,23 @@ func (r *rig) claimN(most int) store.ClaimResult {
 	return result
 }
 
+func (r *rig) cancelRequest(refs ...store.Ref) store.CancelRequest {
+	return store.CancelRequest{Caller: "m", Number: r.next(), Refs: refs}
+}
+
+func (r *rig) rescheduleRequest(moves ...store.Move) store.RescheduleRequest {
+	return store.RescheduleRequest{Caller: "m", Number: r.next(), Moves: moves}
+}
+
+func (r *rig) redriveRequest(ids ...store.ID) store.RedriveRequest {
+	return store.RedriveRequest{Caller: "m", Number: r.next(), IDs: ids}
+}
+
+// purgeRequest is of everything in a state.
+func (r *rig) purgeRequest(s store.State, limit int) store.PurgeRequest {
+	return store.PurgeRequest{Caller: "m", Number: r.next(), State: s, All: true, Limit: limit}
+}
+
 func (r *rig) settle(v store.Verdict, items ...store.Settlement) []store.Code {
 	r.Helper()
 	codes, err := r.Settle(r.Context(), r.p, store.SettleRequest{Verdict: v, Items: items})
@@ -166,4 +184,20 @@ func messages(n int) []store.Message {
 		ms[i] = message(i + 1)
 	}
 	return ms
+}
+
+// purgeAll removes all messages in a state, as a caller of its own.
+func purgeAll(tb testing.TB, s *Store, p store.Partition, state store.State) {
+	tb.Helper()
+	r := store.PurgeRequest{Caller: rand.Text(), State: state, All: true, Limit: store.MaxBatch}
+	for {
+		r.Number++
+		result, err := s.Purge(tb.Context(), p, r)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if result.Removed < r.Limit {
+			return
+		}
+	}
 }

@@ -79,8 +79,10 @@ func TestAnEmptiedPartitionGivesBackItsMaps(t *testing.T) {
 		t.Fatalf("most %d, want 5000", part.most)
 	}
 	for range 10 {
-		if n, err := r.Purge(t.Context(), r.p, store.PurgeRequest{State: store.Ready, Limit: 500}); n != 500 || err != nil {
-			t.Fatalf("purged %d, %v", n, err)
+		result, err := r.Purge(t.Context(), r.p, r.purgeRequest(store.Ready, 500))
+		r.must(err)
+		if result.Removed != 500 {
+			t.Fatalf("purged %d", result.Removed)
 		}
 	}
 	if part.most != 0 || len(part.byKey) != 0 {
@@ -92,10 +94,12 @@ func TestPurgeCountsAnIDThatIsGivenTwiceOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1), message(2))
-	n, err := r.Purge(t.Context(), r.p, store.PurgeRequest{State: store.Ready, IDs: []store.ID{id(1), id(1), id(3)}, Limit: 9})
+	result, err := r.Purge(t.Context(), r.p, store.PurgeRequest{
+		Caller: "m", Number: r.next(), State: store.Ready, IDs: []store.ID{id(1), id(1), id(3)}, Limit: 9,
+	})
 	r.must(err)
-	if n != 1 || r.stats().Ready != 1 {
-		t.Errorf("purged %d, %d left", n, r.stats().Ready)
+	if result.Removed != 1 || r.stats().Ready != 1 {
+		t.Errorf("purged %d, %d left", result.Removed, r.stats().Ready)
 	}
 }
 
@@ -143,7 +147,7 @@ func useEverything(t *testing.T, s *Store, worker int) {
 			_, err = s.Settle(ctx, p, store.SettleRequest{Verdict: v, Items: []store.Settlement{{Receipt: d.Receipt, Delay: 1000}}})
 			must(err)
 		}
-		_, err = s.Cancel(ctx, p, []store.Ref{{ID: ms[4].ID}})
+		_, err = s.Cancel(ctx, p, store.CancelRequest{Caller: name, Number: i, Refs: []store.Ref{{ID: ms[4].ID}}})
 		must(err)
 		result, err := s.Check(ctx, p, store.CheckRequest{Limit: 1000})
 		must(err)

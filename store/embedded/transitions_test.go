@@ -63,7 +63,7 @@ func TestVerdicts(t *testing.T) {
 			r := newRig(t)
 			item := store.Settlement{Receipt: lead(r, store.Leased, "k"), Delay: 1000}
 			if tt.stop {
-				_, err := r.Cancel(t.Context(), r.p, []store.Ref{{Key: "k"}})
+				_, err := r.Cancel(t.Context(), r.p, r.cancelRequest(store.Ref{Key: "k"}))
 				r.must(err)
 			}
 			if got := r.settle(tt.verdict, item, item); got[0] != tt.code || got[1] != tt.again {
@@ -101,7 +101,7 @@ func TestAHolderThatDiesAfterACancelTakesTheMessageWithIt(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lead(r, store.Leased, "")
-	_, err := r.Cancel(t.Context(), r.p, []store.Ref{{ID: id(1)}})
+	_, err := r.Cancel(t.Context(), r.p, r.cancelRequest(store.Ref{ID: id(1)}))
 	r.must(err)
 	r.clock.move(time.Minute)
 	if got := r.claimN(1); len(got.Deliveries) != 0 {
@@ -119,9 +119,10 @@ func TestRescheduleByState(t *testing.T) {
 	} {
 		r := newRig(t)
 		lead(r, state, "")
-		got, err := r.Reschedule(t.Context(), r.p, []store.Move{
-			{Ref: store.Ref{ID: id(1)}, Delay: 77}, {Ref: store.Ref{ID: id(2)}}, {Ref: store.Ref{ID: id(1)}, Due: epoch + store.MaxDelay + 1},
-		})
+		got, err := r.Reschedule(t.Context(), r.p, r.rescheduleRequest(
+			store.Move{Ref: store.Ref{ID: id(1)}, Delay: 77}, store.Move{Ref: store.Ref{ID: id(2)}},
+			store.Move{Ref: store.Ref{ID: id(1)}, Due: epoch + store.MaxDelay + 1},
+		))
 		r.must(err)
 		last := want // of the third: too far where it could be moved
 		if want == store.CodeOK {
@@ -142,7 +143,7 @@ func TestARedrivenMessageTakesItsKeyAgain(t *testing.T) {
 	old := lead(r, store.Dead, "k")
 	redrive := func(want store.PushResult) {
 		t.Helper()
-		got, err := r.Redrive(t.Context(), r.p, []store.ID{id(1)})
+		got, err := r.Redrive(t.Context(), r.p, r.redriveRequest(id(1)))
 		r.must(err)
 		if got[0] != want {
 			t.Errorf("got %+v, want %+v", got[0], want)

@@ -97,7 +97,7 @@ func TestStopNamesTheCancelledMessage(t *testing.T) {
 		r.claimN(1)
 		events := listen(r)
 		events()
-		codes, err := r.Cancel(t.Context(), r.p, []store.Ref{{ID: id(1)}, {ID: id(2)}, {ID: id(3)}})
+		codes, err := r.Cancel(t.Context(), r.p, r.cancelRequest(store.Ref{ID: id(1)}, store.Ref{ID: id(2)}, store.Ref{ID: id(3)}))
 		r.must(err)
 		if want := []store.Code{store.CodeRunning, store.CodeOK, store.CodeNotFound}; !slices.Equal(codes, want) {
 			t.Errorf("got %v, want %v", codes, want)

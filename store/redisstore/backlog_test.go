@@ -63,13 +63,13 @@ func TestPromise7BacklogsBlockNobody(t *testing.T) {
 		return err
 	})
 	check("a redrive of 500 of 100,000 dead letters", func() error {
-		_, err := r.Redrive(r.ctx(), r.p, some)
+		_, err := r.Redrive(r.ctx(), r.p, r.redriveRequest(some...))
 		r.must(err)
 		r.settle(store.Reject, r.claim(store.MaxBatch)...)
 		return nil
 	})
 	check("a purge of 500 of 100,000 dead letters", func() error {
-		_, err := r.Purge(r.ctx(), r.p, store.PurgeRequest{State: store.Dead, Limit: store.MaxBatch})
+		_, err := r.Purge(r.ctx(), r.p, r.purgeRequest(store.Dead, store.MaxBatch))
 		return err
 	})
 }

@@ -140,7 +140,7 @@ func workOfEach(r *rig, batch func() []store.Message) map[string]int {
 			return err
 		}},
 		{"purge", func() error {
-			_, err := r.Purge(r.ctx(), r.p, store.PurgeRequest{State: store.Ready, Limit: 100})
+			_, err := r.Purge(r.ctx(), r.p, r.purgeRequest(store.Ready, 100))
 			return err
 		}},
 		{"stats", func() error { _, err := r.Stats(r.ctx(), r.p.Queue); return err }},
@@ -199,13 +199,13 @@ func TestLargeBatchesTakeSeveralSteps(t *testing.T) {
 		r.wantClean()
 	}
 	push()
-	codes, err := r.Cancel(r.ctx(), r.p, refs)
+	codes, err := r.Cancel(r.ctx(), r.p, r.cancelRequest(refs...))
 	r.must(err)
 	r.want("cancelled", codes, make([]store.Code, n))
 	push()
-	removed, err := r.Purge(r.ctx(), r.p, store.PurgeRequest{State: store.Ready, Limit: 500})
+	removed, err := r.Purge(r.ctx(), r.p, r.purgeRequest(store.Ready, 500))
 	r.must(err)
-	r.want("purged", removed, n)
+	r.want("purged", removed.Removed, n)
 	r.wantClean()
 }
 
@@ -253,7 +253,7 @@ func TestPagesGoOnWhenTheCursorsMessageIsGone(t *testing.T) {
 		if cursor = page.Next; cursor == "" {
 			break
 		}
-		_, err = r.Cancel(r.ctx(), r.p, []store.Ref{{ID: seen[len(seen)-1]}})
+		_, err = r.Cancel(r.ctx(), r.p, r.cancelRequest(store.Ref{ID: seen[len(seen)-1]}))
 		r.must(err)
 	}
 	for i := range ms {

@@ -41,6 +41,34 @@ func (s *Store) batch(ctx context.Context, c call, n int, absent store.Code, arg
 	return results, nil
 }
 
+// steps is batch for a numbered call: a step is told how many items were done before it,
+// and its answer is about the whole call, as far as it is done.
+func (s *Store) steps(ctx context.Context, c call, n int, absent store.Code, args func(from int) []any) ([]store.PushResult, error) {
+	results := make([]store.PushResult, n)
+	for from := 0; from < n; {
+		c.args = args(from)
+		got, err := s.run(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		done, err := readAnswer(got, results)
+		switch {
+		case err != nil:
+			return nil, fail(c.op, c.queue, err)
+		case done == noPartition:
+			fill(results[from:], absent)
+			return results, nil
+		case done == staleCall:
+			fill(results[from:], store.CodeStale)
+			return results, nil
+		case done <= from:
+			return nil, fail(c.op, c.queue, unexpected(got))
+		}
+		from = done
+	}
+	return results, nil
+}
+
 func fill(results []store.PushResult, code store.Code) {
 	for i := range results {
 		results[i] = store.PushResult{Code: code}

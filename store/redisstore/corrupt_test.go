@@ -65,7 +65,7 @@ func TestUnreadableRecordsBecomeDead(t *testing.T) {
 	r.want("headers", why[ms[2].ID], "record corrupt")
 	r.wantClean()
 
-	_, err = r.Redrive(r.ctx(), r.p, []store.ID{ms[0].ID})
+	_, err = r.Redrive(r.ctx(), r.p, r.redriveRequest(ms[0].ID))
 	r.must(err)
 	r.want("redriven", len(r.claim(10)), 0)
 	r.want("dead", r.stats().Dead, 3)

@@ -55,7 +55,7 @@ func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
 			r.want(fmt.Sprintf("%s %d", v, i), code, store.CodeOK)
 		}
 	}
-	_, err = r.Cancel(r.ctx(), r.p, []store.Ref{{ID: r.claim(1)[0].Receipt.ID}})
+	_, err = r.Cancel(r.ctx(), r.p, r.cancelRequest(store.Ref{ID: r.claim(1)[0].Receipt.ID}))
 	r.must(err)
 	paused := true
 	_, err = r.Configure(r.ctx(), r.p.Queue, store.Change{Paused: &paused})
@@ -277,7 +277,7 @@ func everything(r *rig) {
 	r.push(again...)
 	ds := r.claim(6)
 	ref := store.Ref{ID: ds[5].Receipt.ID}
-	codes, err := r.Cancel(r.ctx(), r.p, []store.Ref{ref, {Key: "k8"}})
+	codes, err := r.Cancel(r.ctx(), r.p, r.cancelRequest(ref, store.Ref{Key: "k8"}))
 	r.must(err)
 	r.want("cancel", codes, []store.Code{store.CodeRunning, store.CodeOK})
 	for i, v := range []store.Verdict{store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start} {
@@ -285,15 +285,15 @@ func everything(r *rig) {
 	}
 	_, err = r.Get(r.ctx(), r.p, store.Ref{Key: "k7"})
 	r.must(err)
-	_, err = r.Reschedule(r.ctx(), r.p, []store.Move{{Ref: store.Ref{Key: "k7"}, Delay: 10}})
+	_, err = r.Reschedule(r.ctx(), r.p, r.rescheduleRequest(store.Move{Ref: store.Ref{Key: "k7"}, Delay: 10}))
 	r.must(err)
 	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead} {
 		_, err = r.List(r.ctx(), r.p, store.ListRequest{State: state, Limit: 10, BodyLimit: 3})
 		r.must(err)
 	}
-	_, err = r.Redrive(r.ctx(), r.p, []store.ID{ds[3].Receipt.ID})
+	_, err = r.Redrive(r.ctx(), r.p, r.redriveRequest(ds[3].Receipt.ID))
 	r.must(err)
-	_, err = r.Purge(r.ctx(), r.p, store.PurgeRequest{State: store.Ready, Limit: 1})
+	_, err = r.Purge(r.ctx(), r.p, r.purgeRequest(store.Ready, 1))
 	r.must(err)
 	_, err = r.Heartbeat(r.ctx(), r.p.Queue, "c", 1000)
 	r.must(err)

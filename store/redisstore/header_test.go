@@ -206,6 +206,20 @@ func TestScriptsKeepTheRules(t *testing.T) {
 	}
 }
 
+func TestACLAllowsEveryCommandOfTheScripts(t *testing.T) {
+	t.Parallel()
+	_, line, _ := strings.Cut(renderDoc(t), "ACL SETUSER dueq ")
+	line, _, _ = strings.Cut(line, "\n")
+	allowed := strings.Fields(line)
+	for name, s := range library() {
+		for _, m := range regexp.MustCompile(`redis\.call\('([A-Z]+)'`).FindAllStringSubmatch(s.source, -1) {
+			if !slices.Contains(allowed, "+"+strings.ToLower(m[1])) {
+				t.Errorf("%s calls %s, which the documented user may not", name, m[1])
+			}
+		}
+	}
+}
+
 func TestScriptBodiesAreShort(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"scripts", "scripts/lib"} {

@@ -14,7 +14,7 @@ import (
 //	leased  zset: receipt -> end of the lease
 //	due     zset: id -> due time
 //	dead    zset: id -> time of death
-//	calls   hash: the last call of each producer and consumer
+//	calls   hash: the last call of each producer, consumer and other caller
 func (s *Store) partitionKeys(p store.Partition, n int) []string {
 	tag := s.config.Prefix + ":{" + p.Queue + ":" + strconv.Itoa(p.Index) + "}:"
 	names := [...]string{"side", "msg", "leased", "due", "dead", "calls"}

@@ -98,7 +98,7 @@ func largeSteps(r *rig, n, size int) map[string]func() func() error {
 		return ids, refs
 	}
 	purge := func(s store.State) error {
-		_, err := r.Purge(r.ctx(), r.p, store.PurgeRequest{State: s, Limit: store.MaxBatch})
+		_, err := r.Purge(r.ctx(), r.p, r.purgeRequest(s, store.MaxBatch))
 		return err
 	}
 	audit := func(part string) func() func() error {
@@ -132,7 +132,7 @@ func largeSteps(r *rig, n, size int) map[string]func() func() error {
 		"cancel": func() func() error {
 			fill()
 			_, refs := ids()
-			return func() error { _, err := r.Cancel(r.ctx(), r.p, refs); return err }
+			return func() error { _, err := r.Cancel(r.ctx(), r.p, r.cancelRequest(refs...)); return err }
 		},
 		"purge": func() func() error { fill(); return func() error { return purge(store.Ready) } },
 		"redrive": func() func() error {
@@ -140,7 +140,7 @@ func largeSteps(r *rig, n, size int) map[string]func() func() error {
 			r.settle(store.Reject, ds...)
 			return func() error {
 				all, _ := ids()
-				_, err := r.Redrive(r.ctx(), r.p, all)
+				_, err := r.Redrive(r.ctx(), r.p, r.redriveRequest(all...))
 				return err
 			}
 		},

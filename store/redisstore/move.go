@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/dueq-dev/dueq/store"
@@ -9,15 +10,15 @@ import (
 
 // Cancel implements store.Store. A batch of messages with more than about 1 MiB of
 // records is cancelled in several steps, each of them atomic.
-func (s *Store) Cancel(ctx context.Context, p store.Partition, refs []store.Ref) ([]store.Code, error) {
-	if err := firstError(p.Validate(), store.ValidateRefs(refs)); err != nil {
+func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelRequest) ([]store.Code, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	c := call{op: "cancel", queue: p.Queue, script: s.scripts["cancel"], keys: s.partitionKeys(p, 5)}
-	return codes(s.batch(ctx, c, len(refs), store.CodeNotFound, func(from int) []any {
-		args := make([]any, 0, 2+len(refs)-from)
-		args = append(args, s.eventsChannel(p.Queue), strconv.Itoa(p.Index))
-		for _, ref := range refs[from:] {
+	c := call{op: "cancel", queue: p.Queue, script: s.scripts["cancel"], keys: s.partitionKeys(p, 6)}
+	return codes(s.steps(ctx, c, len(r.Refs), store.CodeNotFound, func(from int) []any {
+		args := make([]any, 0, 5+len(r.Refs)-from)
+		args = append(args, s.eventsChannel(p.Queue), strconv.Itoa(p.Index), r.Caller, sequence(r.Number), from)
+		for _, ref := range r.Refs[from:] {
 			args = append(args, refText(ref))
 		}
 		return args
@@ -25,60 +26,94 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, refs []store.Ref)
 }
 
 // Reschedule implements store.Store.
-func (s *Store) Reschedule(ctx context.Context, p store.Partition, moves []store.Move) ([]store.Code, error) {
-	if err := firstError(p.Validate(), store.ValidateMoves(moves)); err != nil {
+func (s *Store) Reschedule(ctx context.Context, p store.Partition, r store.RescheduleRequest) ([]store.Code, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	c := call{op: "reschedule", queue: p.Queue, script: s.scripts["reschedule"], keys: s.partitionKeys(p, 5)}
-	return codes(s.batch(ctx, c, len(moves), store.CodeNotFound, func(from int) []any {
-		moves, n := moves[from:], len(moves)-from
-		args := make([]any, 3+3*n)
-		args[0], args[1], args[2] = s.eventsChannel(p.Queue), wakeEvent(p), int64(store.MaxDelay)
+	c := call{op: "reschedule", queue: p.Queue, script: s.scripts["reschedule"], keys: s.partitionKeys(p, 6)}
+	return codes(s.steps(ctx, c, len(r.Moves), store.CodeNotFound, func(from int) []any {
+		const before = 6
+		moves, n := r.Moves[from:], len(r.Moves)-from
+		args := make([]any, before+3*n)
+		args[0], args[1], args[2], args[3] = s.eventsChannel(p.Queue), wakeEvent(p), r.Caller, sequence(r.Number)
+		args[4], args[5] = from, int64(store.MaxDelay)
 		for i, m := range moves {
-			args[3+i], args[3+n+i], args[3+2*n+i] = refText(m.Ref), m.Due, m.Delay
+			args[before+i], args[before+n+i], args[before+2*n+i] = refText(m.Ref), m.Due, m.Delay
 		}
 		return args
 	}))
 }
 
-// Redrive implements store.Store.
-func (s *Store) Redrive(ctx context.Context, p store.Partition, ids []store.ID) ([]store.PushResult, error) {
-	if err := firstError(p.Validate(), store.ValidateIDs(ids)); err != nil {
+// Redrive implements store.Store. A batch of messages with more than about 1 MiB of
+// records is redriven in several steps, each of them atomic.
+func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveRequest) ([]store.PushResult, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	c := call{op: "redrive", queue: p.Queue, script: s.scripts["redrive"], keys: s.partitionKeys(p, 5)}
-	return s.batch(ctx, c, len(ids), store.CodeNotFound, func(from int) []any {
-		return appendIDs([]any{s.eventsChannel(p.Queue), wakeEvent(p)}, ids[from:])
+	c := call{op: "redrive", queue: p.Queue, script: s.scripts["redrive"], keys: s.partitionKeys(p, 6)}
+	return s.steps(ctx, c, len(r.IDs), store.CodeNotFound, func(from int) []any {
+		args := []any{s.eventsChannel(p.Queue), wakeEvent(p), r.Caller, sequence(r.Number), from}
+		return appendIDs(args, r.IDs[from:])
 	})
 }
 
 // Purge implements store.Store. Messages with more than about 1 MiB of records are
 // removed in several steps, each of them atomic.
-func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (int, error) {
+func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (store.PurgeResult, error) {
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
-		return 0, err
+		return store.PurgeResult{}, err
 	}
-	c := call{op: "purge", queue: p.Queue, script: s.scripts["purge"], keys: s.partitionKeys(p, 5)}
-	ids, removed := r.IDs, 0
-	for {
-		c.args = appendIDs([]any{string(r.State), r.Limit - removed}, ids)
+	c := call{op: "purge", queue: p.Queue, script: s.scripts["purge"], keys: s.partitionKeys(p, 6)}
+	for now := (purged{more: true}); ; {
+		c.args = []any{string(r.State), r.Limit, r.Caller, sequence(r.Number), now.steps, now.looked, now.removed}
+		if !r.All {
+			c.args = appendIDs(c.args, r.IDs[now.looked:])
+		}
 		got, err := s.run(ctx, c)
 		if err != nil {
-			return removed, err
+			return store.PurgeResult{Removed: now.removed}, err
 		}
-		fields, ok := got.([]any)
-		if !ok || len(fields) != 2 {
-			return removed, fail(c.op, c.queue, unexpected(got))
+		before := now.steps
+		if now, err = readPurged(got, len(r.IDs)); err != nil {
+			return store.PurgeResult{}, fail(c.op, c.queue, err)
 		}
-		n, done := int(number(fields[0])), int(number(fields[1]))
-		removed += n
-		if removed >= r.Limit || n == 0 || done >= len(ids) && len(r.IDs) > 0 || done == 0 {
-			return removed, nil
-		}
-		if len(ids) > 0 {
-			ids = ids[done:]
+		switch {
+		case now.steps == noPartition:
+			return store.PurgeResult{}, nil
+		case now.steps == staleCall:
+			return store.PurgeResult{Stale: true}, nil
+		case now.steps <= before:
+			return store.PurgeResult{}, fail(c.op, c.queue, unexpected(got))
+		case !now.more || now.removed >= r.Limit:
+			return store.PurgeResult{Removed: now.removed}, nil
 		}
 	}
+}
+
+// purged is how far a purge has got.
+type purged struct {
+	steps   int
+	looked  int // at ids
+	removed int
+	more    bool
+}
+
+// readPurged reads {steps, "looked removed more"}.
+func readPurged(reply any, ids int) (purged, error) {
+	fields, ok := reply.([]any)
+	if !ok || len(fields) != 2 {
+		return purged{}, unexpected(reply)
+	}
+	p := purged{steps: int(number(fields[0]))}
+	if p.steps < 0 {
+		return p, nil
+	}
+	more := 0
+	if _, err := fmt.Sscanf(text(fields[1]), "%d %d %d", &p.looked, &p.removed, &more); err != nil || p.looked < 0 || p.looked > ids {
+		return purged{}, unexpected(reply)
+	}
+	p.more = more == 1
+	return p, nil
 }
 
 func appendIDs(args []any, ids []store.ID) []any {

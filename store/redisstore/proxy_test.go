@@ -195,3 +195,69 @@ func TestPromise4LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
 	r.must(err)
 	r.want("deliveries", len(result.Deliveries), 0)
 }
+
+// What manages messages is answered as it was the first time, also when it takes several
+// steps, each of which loses its reply.
+func TestPromise4_LostReplyOfManagementAnswersAsTheFirstTry(t *testing.T) {
+	t.Parallel()
+	const n, size = 5, 600 << 10 // two messages a step
+	for _, op := range []string{"cancel", "reschedule", "redrive", "purge", "purge of ids"} {
+		t.Run(op, func(t *testing.T) {
+			t.Parallel()
+			r, p := proxied(t)
+			ms := r.messages(n, size)
+			var ids []store.ID
+			var refs []store.Ref
+			var moves []store.Move
+			for i := range ms {
+				r.push(ms[i])
+				ids, refs = append(ids, ms[i].ID), append(refs, store.Ref{ID: ms[i].ID})
+				moves = append(moves, store.Move{Ref: refs[i], Delay: 60_000})
+			}
+			if op == "redrive" {
+				for ds := r.claim(n); len(ds) > 0; ds = r.claim(n) {
+					r.settle(store.Reject, ds...)
+				}
+			}
+			losing := true
+			p.loseIf(func([]byte) bool { losing = !losing; return !losing }) // every other request
+			var err error
+			done := n
+			switch op {
+			case "cancel":
+				var codes []store.Code
+				codes, err = r.Cancel(r.ctx(), r.p, r.cancelRequest(refs...))
+				r.want("codes", codes, make([]store.Code, n))
+			case "reschedule":
+				var codes []store.Code
+				codes, err = r.Reschedule(r.ctx(), r.p, r.rescheduleRequest(moves...))
+				r.want("codes", codes, make([]store.Code, n))
+			case "redrive":
+				var results []store.PushResult
+				results, err = r.Redrive(r.ctx(), r.p, r.redriveRequest(ids...))
+				r.want("results", results, make([]store.PushResult, n))
+			case "purge":
+				var result store.PurgeResult
+				done = n - 1
+				result, err = r.Purge(r.ctx(), r.p, r.purgeRequest(store.Ready, done))
+				r.want("removed", result.Removed, done)
+			default:
+				var result store.PurgeResult
+				result, err = r.Purge(r.ctx(), r.p, store.PurgeRequest{
+					Caller: "m", Number: r.next(), State: store.Ready, IDs: append(ids, ids...), Limit: store.MaxBatch,
+				})
+				r.want("removed", result.Removed, n)
+			}
+			r.must(err)
+			p.loseIf(nil)
+			if p.lost.Load() == 0 {
+				t.Error("no reply was lost")
+			}
+			c := r.stats().Counters
+			if did := c.Cancelled + c.Redriven + c.Purged; op != "reschedule" && did != int64(done) {
+				t.Errorf("%d messages were moved, want %d", did, done)
+			}
+			r.wantClean()
+		})
+	}
+}

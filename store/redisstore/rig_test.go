@@ -73,9 +73,13 @@ func (r *rig) messages(n, size int) []store.Message {
 	return out
 }
 
-func (r *rig) request(ms []store.Message) store.PushRequest {
+func (r *rig) next() uint64 {
 	r.number++
-	return store.PushRequest{Producer: "p", Number: r.number, Messages: ms}
+	return r.number
+}
+
+func (r *rig) request(ms []store.Message) store.PushRequest {
+	return store.PushRequest{Producer: "p", Number: r.next(), Messages: ms}
 }
 
 func (r *rig) push(ms ...store.Message) {
@@ -88,8 +92,7 @@ func (r *rig) push(ms ...store.Message) {
 }
 
 func (r *rig) claimRequest(most int) store.ClaimRequest {
-	r.number++
-	return store.ClaimRequest{Consumer: "c", Number: r.number, Max: most, Lease: 60_000}
+	return store.ClaimRequest{Consumer: "c", Number: r.next(), Max: most, Lease: 60_000}
 }
 
 func (r *rig) claim(most int) []store.Delivery {
@@ -97,6 +100,23 @@ func (r *rig) claim(most int) []store.Delivery {
 	result, err := r.Claim(r.ctx(), r.p, r.claimRequest(most))
 	r.must(err)
 	return result.Deliveries
+}
+
+func (r *rig) cancelRequest(refs ...store.Ref) store.CancelRequest {
+	return store.CancelRequest{Caller: "m", Number: r.next(), Refs: refs}
+}
+
+func (r *rig) rescheduleRequest(moves ...store.Move) store.RescheduleRequest {
+	return store.RescheduleRequest{Caller: "m", Number: r.next(), Moves: moves}
+}
+
+func (r *rig) redriveRequest(ids ...store.ID) store.RedriveRequest {
+	return store.RedriveRequest{Caller: "m", Number: r.next(), IDs: ids}
+}
+
+// purgeRequest is of everything in a state.
+func (r *rig) purgeRequest(s store.State, limit int) store.PurgeRequest {
+	return store.PurgeRequest{Caller: "m", Number: r.next(), State: s, All: true, Limit: limit}
 }
 
 func settlements(ds []store.Delivery) []store.Settlement {

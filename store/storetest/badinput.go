@@ -224,9 +224,11 @@ func badManages() []bad {
 		badList("negative body limit", store.ListRequest{State: store.Ready, Limit: 1, BodyLimit: -1}, "body limit", "-1"),
 		badList("malformed cursor", store.ListRequest{State: store.Ready, Limit: 1, Cursor: "no cursor!"}, "cursor"),
 		badList("short cursor", store.ListRequest{State: store.Leased, Limit: 1, Cursor: "0"}, "cursor"),
-		badPurge("purge of leased", store.PurgeRequest{State: store.Leased, Limit: 1}, "state", "leased"),
-		badPurge("purge without a limit", store.PurgeRequest{State: store.Dead}, "limit", "0", "500"),
-		badPurge("purge of 501", store.PurgeRequest{State: store.Dead, Limit: 501}, "limit", "501", "500"),
+		badPurge("purge of leased", store.PurgeRequest{State: store.Leased, All: true, Limit: 1}, "state", "leased"),
+		badPurge("purge without a limit", store.PurgeRequest{State: store.Dead, All: true}, "limit", "0", "500"),
+		badPurge("purge of 501", store.PurgeRequest{State: store.Dead, All: true, Limit: 501}, "limit", "501", "500"),
+		badPurge("purge of no ids", store.PurgeRequest{State: store.Dead, Limit: 1}, "ids", "0", "500"),
+		badPurge("purge of all and of ids", store.PurgeRequest{State: store.Dead, All: true, Limit: 1, IDs: make([]store.ID, 2)}, "ids", "2"),
 		badPurge("purge of 501 ids", store.PurgeRequest{State: store.Dead, Limit: 1, IDs: make([]store.ID, 501)}, "ids", "501", "500"),
 		badConfigure("0 partitions", store.Change{Partitions: pointer(0)}, "partitions", "0", "1024"),
 		badConfigure("1025 partitions", store.Change{Partitions: pointer(1025)}, "partitions", "1025", "1024"),
@@ -245,7 +247,7 @@ func cancelN(ctx context.Context, d *desk, n int) error {
 	for i := range refs {
 		refs[i] = byID(d.message().ID)
 	}
-	_, err := d.s.Cancel(ctx, d.p, refs)
+	_, err := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: "m", Number: 1, Refs: refs})
 	return err
 }
 
@@ -254,7 +256,7 @@ func rescheduleN(ctx context.Context, d *desk, n int) error {
 	for i := range moves {
 		moves[i].Ref = byID(d.message().ID)
 	}
-	_, err := d.s.Reschedule(ctx, d.p, moves)
+	_, err := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: "m", Number: 1, Moves: moves})
 	return err
 }
 
@@ -263,13 +265,13 @@ func redriveN(ctx context.Context, d *desk, n int) error {
 	for i := range ids {
 		ids[i] = d.message().ID
 	}
-	_, err := d.s.Redrive(ctx, d.p, ids)
+	_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: 1, IDs: ids})
 	return err
 }
 
 func badRef(name string, ref store.Ref, field string) bad {
 	return bad{name, func(ctx context.Context, d *desk) error {
-		_, cancel := d.s.Cancel(ctx, d.p, []store.Ref{byKey("k"), ref})
+		_, cancel := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: "m", Number: 1, Refs: []store.Ref{byKey("k"), ref}})
 		_, get := d.s.Get(ctx, d.p, ref)
 		if cancel == nil || get == nil {
 			return nil
@@ -280,7 +282,7 @@ func badRef(name string, ref store.Ref, field string) bad {
 
 func badMove(name string, m store.Move, field string, says ...string) bad {
 	return bad{"reschedule: " + name, func(ctx context.Context, d *desk) error {
-		_, err := d.s.Reschedule(ctx, d.p, []store.Move{{Ref: byKey("k"), Delay: 1}, m})
+		_, err := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: "m", Number: 1, Moves: []store.Move{{Ref: byKey("k"), Delay: 1}, m}})
 		return err
 	}, store.ErrInvalid, field, says}
 }
@@ -290,6 +292,7 @@ func badList(name string, r store.ListRequest, field string, says ...string) bad
 }
 
 func badPurge(name string, r store.PurgeRequest, field string, says ...string) bad {
+	r.Caller, r.Number = "m", 1
 	return bad{name, func(ctx context.Context, d *desk) error { _, err := d.s.Purge(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
 }
 
@@ -354,6 +357,16 @@ func badCaller(name string) []bad {
 	return []bad{
 		badClaim("consumer "+said, "consumer", func(r *store.ClaimRequest) { r.Consumer = name }, said),
 		badHeartbeat("consumer "+said, name, 1000, "consumer", said),
+		{"caller " + said, func(ctx context.Context, d *desk) error {
+			_, cancel := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: name, Number: 1, Refs: []store.Ref{byKey("k")}})
+			_, move := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: name, Number: 1, Moves: []store.Move{{Ref: byKey("k")}}})
+			_, redrive := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: name, Number: 1, IDs: []store.ID{d.message().ID}})
+			_, purge := d.s.Purge(ctx, d.p, store.PurgeRequest{Caller: name, Number: 1, State: store.Ready, All: true, Limit: 1})
+			if cancel == nil || move == nil || redrive == nil || purge == nil {
+				return nil
+			}
+			return errors.Join(cancel, move, redrive, purge)
+		}, store.ErrInvalid, "caller", []string{said}},
 		{"producer " + said, func(ctx context.Context, d *desk) error {
 			_, err := d.s.Push(ctx, d.p, store.PushRequest{Producer: name, Number: 1, Messages: []store.Message{d.message()}})
 			return err

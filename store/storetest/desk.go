@@ -214,21 +214,36 @@ func (d *desk) wantSettled(v store.Verdict, r store.Receipt, want store.Code) {
 
 func (d *desk) cancel(refs ...store.Ref) []store.Code {
 	d.t.Helper()
-	codes, err := d.s.Cancel(d.t.Context(), d.p, refs)
+	return d.cancelAs(store.CancelRequest{Caller: "manager", Number: d.number("manager"), Refs: refs})
+}
+
+func (d *desk) cancelAs(r store.CancelRequest) []store.Code {
+	d.t.Helper()
+	codes, err := d.s.Cancel(d.t.Context(), d.p, r)
 	d.noError("cancel", err)
 	return codes
 }
 
 func (d *desk) reschedule(moves ...store.Move) []store.Code {
 	d.t.Helper()
-	codes, err := d.s.Reschedule(d.t.Context(), d.p, moves)
+	return d.rescheduleAs(store.RescheduleRequest{Caller: "manager", Number: d.number("manager"), Moves: moves})
+}
+
+func (d *desk) rescheduleAs(r store.RescheduleRequest) []store.Code {
+	d.t.Helper()
+	codes, err := d.s.Reschedule(d.t.Context(), d.p, r)
 	d.noError("reschedule", err)
 	return codes
 }
 
 func (d *desk) redrive(ids ...store.ID) []store.PushResult {
 	d.t.Helper()
-	results, err := d.s.Redrive(d.t.Context(), d.p, ids)
+	return d.redriveAs(store.RedriveRequest{Caller: "manager", Number: d.number("manager"), IDs: ids})
+}
+
+func (d *desk) redriveAs(r store.RedriveRequest) []store.PushResult {
+	d.t.Helper()
+	results, err := d.s.Redrive(d.t.Context(), d.p, r)
 	d.noError("redrive", err)
 	return results
 }

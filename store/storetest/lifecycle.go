@@ -31,9 +31,12 @@ func (d *desk) calls() []call {
 			_, err := d.s.Settle(ctx, d.p, store.SettleRequest{Verdict: store.Ack, Items: []store.Settlement{{Receipt: store.Receipt{ID: id, Attempt: 1}}}})
 			return err
 		}},
-		{"cancel", func(ctx context.Context) error { _, err := d.s.Cancel(ctx, d.p, []store.Ref{byID(id)}); return err }},
+		{"cancel", func(ctx context.Context) error {
+			_, err := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: "m", Number: d.number("m"), Refs: []store.Ref{byID(id)}})
+			return err
+		}},
 		{"reschedule", func(ctx context.Context) error {
-			_, err := d.s.Reschedule(ctx, d.p, []store.Move{{Ref: byID(id)}})
+			_, err := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: "m", Number: d.number("m"), Moves: []store.Move{{Ref: byID(id)}}})
 			return err
 		}},
 		{"get", func(ctx context.Context) error { _, err := d.s.Get(ctx, d.p, byID(id)); return err }},
@@ -42,9 +45,12 @@ func (d *desk) calls() []call {
 			return err
 		}},
 		{"stats", func(ctx context.Context) error { _, err := d.s.Stats(ctx, d.p.Queue); return err }},
-		{"redrive", func(ctx context.Context) error { _, err := d.s.Redrive(ctx, d.p, []store.ID{id}); return err }},
+		{"redrive", func(ctx context.Context) error {
+			_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: d.number("m"), IDs: []store.ID{id}})
+			return err
+		}},
 		{"purge", func(ctx context.Context) error {
-			_, err := d.s.Purge(ctx, d.p, store.PurgeRequest{State: store.Ready, Limit: 1})
+			_, err := d.s.Purge(ctx, d.p, store.PurgeRequest{Caller: "m", Number: d.number("m"), State: store.Ready, All: true, Limit: 1})
 			return err
 		}},
 		{"configure", func(ctx context.Context) error {

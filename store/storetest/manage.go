@@ -11,9 +11,20 @@ import (
 
 func (d *desk) purge(state store.State, limit int, ids ...store.ID) int {
 	d.t.Helper()
-	n, err := d.s.Purge(d.t.Context(), d.p, store.PurgeRequest{State: state, IDs: ids, Limit: limit})
+	res := d.purgeAs(store.PurgeRequest{
+		Caller: "manager", Number: d.number("manager"), State: state, All: len(ids) == 0, IDs: ids, Limit: limit,
+	})
+	if res.Stale {
+		d.t.Fatal("purge: stale")
+	}
+	return res.Removed
+}
+
+func (d *desk) purgeAs(r store.PurgeRequest) store.PurgeResult {
+	d.t.Helper()
+	res, err := d.s.Purge(d.t.Context(), d.p, r)
 	d.noError("purge", err)
-	return n
+	return res
 }
 
 func (d *desk) wantError(what string, err, want error) {

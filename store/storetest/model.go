@@ -20,6 +20,7 @@ type model struct {
 	messages  map[store.ID]*entry
 	producers map[string]pushMemory
 	consumers map[string]claimMemory
+	managers  map[string]manageMemory
 	counters  store.Counters
 	crashed   []store.ID // what the last sweep put back after a start
 }
@@ -49,6 +50,13 @@ type claimMemory struct {
 	deliveries []store.Delivery
 }
 
+// manageMemory is the last cancel, reschedule, redrive or purge of a caller.
+type manageMemory struct {
+	number  uint64
+	results []store.PushResult
+	removed int // by a purge
+}
+
 // anyWait stands where the port leaves the wait open: in the answer to a repeated
 // claim while the queue is paused. The next claim is told.
 const anyWait = -1
@@ -56,7 +64,7 @@ const anyWait = -1
 func newModel(now time.Time) *model {
 	return &model{
 		now: now.UnixMicro(), messages: map[store.ID]*entry{},
-		producers: map[string]pushMemory{}, consumers: map[string]claimMemory{},
+		producers: map[string]pushMemory{}, consumers: map[string]claimMemory{}, managers: map[string]manageMemory{},
 	}
 }
 
@@ -366,68 +374,4 @@ func (m *model) settleAgain(r store.Receipt, v store.Verdict) store.Code {
 		return store.CodeDead
 	}
 	return store.CodeOK
-}
-
-func (m *model) cancel(ref store.Ref) store.Code {
-	e := m.find(ref)
-	switch {
-	case e == nil:
-		return store.CodeNotFound
-	case e.state == store.Dead:
-		return store.CodeDead
-	case e.state == store.Leased:
-		e.stopping = true
-		return store.CodeRunning
-	}
-	m.remove(e, &m.counters.Cancelled)
-	return store.CodeOK
-}
-
-func (m *model) reschedule(to store.Move) store.Code {
-	e, due := m.find(to.Ref), m.due(to.Due, to.Delay)
-	switch {
-	case e == nil:
-		return store.CodeNotFound
-	case e.state == store.Dead:
-		return store.CodeDead
-	case e.state == store.Leased:
-		return store.CodeRunning
-	case m.tooFar(due):
-		return store.CodeTooFar
-	}
-	e.at = due
-	return store.CodeOK
-}
-
-func (m *model) redrive(id store.ID) store.PushResult {
-	e := m.messages[id]
-	if e == nil || e.state != store.Dead {
-		return store.PushResult{Code: store.CodeNotFound}
-	}
-	if other := m.holder(e.Key); other != nil {
-		return store.PushResult{Code: store.CodeDuplicate, Holder: other.ID}
-	}
-	e.state, e.at, e.failures = store.Scheduled, m.floor(), 0
-	m.counters.Redriven++
-	return store.PushResult{}
-}
-
-func (m *model) purge(r store.PurgeRequest) int {
-	candidates := append(m.waiting(), m.inOrder(store.Dead)...)
-	if len(r.IDs) > 0 {
-		candidates = nil
-		for _, id := range r.IDs {
-			if e := m.messages[id]; e != nil && !slices.Contains(candidates, e) {
-				candidates = append(candidates, e)
-			}
-		}
-	}
-	n := 0
-	for _, e := range candidates {
-		if n < r.Limit && m.stateOf(e) == r.State {
-			m.remove(e, &m.counters.Purged)
-			n++
-		}
-	}
-	return n
 }

@@ -195,12 +195,19 @@ func (r *trial) ref(s step, i int) store.Ref {
 	return byID(r.pickID(s.Pick[i]))
 }
 
+// manager is one who cancels, reschedules, redrives and purges.
+func (r *trial) manager(s step) (caller string, number uint64) {
+	caller = fmt.Sprintf("m%d", s.Pick[0]%2)
+	return caller, r.number(caller)
+}
+
 func (r *trial) cancel(s step) {
 	var refs []store.Ref
 	for i := range s.Count {
 		refs = append(refs, r.ref(s, i))
 	}
-	r.call(cancelCall(r, refs))
+	caller, number := r.manager(s)
+	r.call(cancelCall(r, store.CancelRequest{Caller: caller, Number: number, Refs: refs}))
 }
 
 func (r *trial) reschedule(s step) {
@@ -215,7 +222,8 @@ func (r *trial) reschedule(s step) {
 		}
 		moves = append(moves, m)
 	}
-	r.call(rescheduleCall(r, moves))
+	caller, number := r.manager(s)
+	r.call(rescheduleCall(r, store.RescheduleRequest{Caller: caller, Number: number, Moves: moves}))
 }
 
 // instant is a due time in the past or in the future; with a real clock not near now.
@@ -239,11 +247,13 @@ func (r *trial) redrive(s step) {
 	if s.Flag || len(ids) == 0 {
 		ids = append(ids, r.pickID(s.Pick[0]))
 	}
-	r.call(redriveCall(r, ids))
+	caller, number := r.manager(s)
+	r.call(redriveCall(r, store.RedriveRequest{Caller: caller, Number: number, IDs: ids}))
 }
 
 func (r *trial) purge(s step) {
-	request := store.PurgeRequest{State: []store.State{store.Scheduled, store.Ready, store.Dead}[s.Who], Limit: s.Count}
+	request := store.PurgeRequest{State: []store.State{store.Scheduled, store.Ready, store.Dead}[s.Who], All: !s.Flag, Limit: s.Count}
+	request.Caller, request.Number = r.manager(s)
 	if s.Flag {
 		request.IDs = []store.ID{r.pickID(s.Pick[0]), r.pickID(s.Pick[1]), r.pickID(s.Pick[2])}
 	}

@@ -48,33 +48,33 @@ func (a settleAnswer) nearest(got []store.Code) []store.Code {
 	return a.codes
 }
 
-func cancelCall(r *trial, refs []store.Ref) request {
+func cancelCall(r *trial, q store.CancelRequest) request {
 	return request{
-		"cancel", "", refs,
-		func(ctx context.Context, s store.Store) (any, error) { return s.Cancel(ctx, r.p, refs) },
-		func(m *model) any { return each(refs, m.cancel) },
+		"cancel", q.Caller, q,
+		func(ctx context.Context, s store.Store) (any, error) { return s.Cancel(ctx, r.p, q) },
+		func(m *model) any { return codes(m.cancelAll(q)) },
 	}
 }
 
-func rescheduleCall(r *trial, moves []store.Move) request {
+func rescheduleCall(r *trial, q store.RescheduleRequest) request {
 	return request{
-		"reschedule", "", moves,
-		func(ctx context.Context, s store.Store) (any, error) { return s.Reschedule(ctx, r.p, moves) },
-		func(m *model) any { return each(moves, m.reschedule) },
+		"reschedule", q.Caller, q,
+		func(ctx context.Context, s store.Store) (any, error) { return s.Reschedule(ctx, r.p, q) },
+		func(m *model) any { return codes(m.rescheduleAll(q)) },
 	}
 }
 
-func redriveCall(r *trial, ids []store.ID) request {
+func redriveCall(r *trial, q store.RedriveRequest) request {
 	return request{
-		"redrive", "", ids,
-		func(ctx context.Context, s store.Store) (any, error) { return s.Redrive(ctx, r.p, ids) },
-		func(m *model) any { return each(ids, m.redrive) },
+		"redrive", q.Caller, q,
+		func(ctx context.Context, s store.Store) (any, error) { return s.Redrive(ctx, r.p, q) },
+		func(m *model) any { return m.redriveAll(q) },
 	}
 }
 
 func purgeCall(r *trial, q store.PurgeRequest) request {
 	return request{
-		"purge", "", q,
+		"purge", q.Caller, q,
 		func(ctx context.Context, s store.Store) (any, error) { return s.Purge(ctx, r.p, q) },
 		func(m *model) any { return m.purge(q) },
 	}
@@ -94,13 +94,4 @@ func configureCall(r *trial, c store.Change) request {
 			return store.Settings{Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: m.most, Paused: m.paused}
 		},
 	}
-}
-
-// each does one thing after the other.
-func each[T, R any](all []T, do func(T) R) []R {
-	results := make([]R, len(all))
-	for i, v := range all {
-		results[i] = do(v)
-	}
-	return results
 }

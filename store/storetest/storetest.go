@@ -96,6 +96,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Promise4IdempotentPush", idempotentPush()},
 		{"Promise4IdempotentClaim", idempotentClaim()},
 		{"Promise4IdempotentSettle", idempotentSettle()},
+		{"Promise4IdempotentManagement", idempotentManagement()},
 		{"Promise5OneLiveMessagePerKey", oneLiveMessagePerKey()},
 		{"Promise6Cancel", definiteCancel()},
 		{"Promise6Reschedule", definiteReschedule()},

@@ -172,7 +172,7 @@ func (r *trial) hurryCrashed() {
 	}
 	r.m.crashed = nil
 	if r.h.Advance == nil && len(moves) > 0 {
-		r.make(rescheduleCall(r, moves))
+		r.make(rescheduleCall(r, store.RescheduleRequest{Caller: "hurry", Number: r.number("hurry"), Moves: moves}))
 	}
 }
 

@@ -5,18 +5,24 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] partition | int | - | 0 to 1023
--- ARGV[3...] references | text | - | 1 to 500, an id, or "k:" and a key
--- RETURNS {done, exceptions}: done how many references were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- ARGV[3] caller | text | - | 1 to 64 characters
+-- ARGV[4] number | decimal | - | 20 digits
+-- ARGV[5] from | int | items | how many of the call's were done in steps before
+-- ARGV[6...] references | text | - | 1 to 500, an id, or "k:" and a key
+-- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found running dead
--- COST O(n log N), N the messages of the partition, n <= 500; 6 redis.calls, one more for each 128 messages and each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
--- RETRY safe: what was removed is not found; a holder is asked once more
+-- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each 128 messages and each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS stop, for each leased message
--- USES open codes record fetch receipt history count forget place refs answer
+-- USES open codes time calls record fetch receipt history count forget place refs steps
 if not s[1] then return {-1, ''} end
-local ids, last = {}, #ARGV
-for i = 3, last do ids[i - 2] = named(ARGV[i]) or '-' end
+local again = before()
+if again then return again end
+local ids = {unpack(ARGV, 6)}
+for i = 1, #ids do ids[i] = named(ids[i]) or '-' end
 local held, want, index, seen = redis.call('ZMSCORE', KEYS[4], unpack(ids)), {}, {}, {}
 for i = 1, #ids do
   if held[i] and not seen[ids[i]] then
@@ -51,4 +57,4 @@ for i = 1, done do
     say(i, NOT_FOUND)
   end
 end
-return {done, table.concat(odd, ' ')}
+return finish(done, table.concat(odd, ' '))

@@ -5,17 +5,25 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
 -- ARGV[1] state | text | - | scheduled, ready, dead
--- ARGV[2] limit | int | messages | 1 to 500
--- ARGV[3...] ids | text | - | up to 500; none: any of that state, the earliest first
--- RETURNS {removed, done}: done how many of the ids were looked at, or 1 when there may be more to remove
+-- ARGV[2] limit | int | messages | 1 to 500, of the whole call
+-- ARGV[3] caller | text | - | 1 to 64 characters
+-- ARGV[4] number | decimal | - | 20 digits
+-- ARGV[5] from | int | steps | how many were made before
+-- ARGV[6] looked | int | ids | how many of the call's were looked at in them
+-- ARGV[7] removed | int | messages | in them
+-- ARGV[8...] ids | text | - | up to 500, those that have not been looked at; none: any of that state, the earliest first
+-- RETURNS {steps, "looked removed more"}: steps -1 when there is no such partition, -2 when the call is older than the caller's last; more is 1 when there may be more to remove
 -- CODES -
--- COST O(n log N), N the messages of the partition, n <= 500; 7 redis.calls and one for each 128 messages. Reads the records of messages that are not dead, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
--- RETRY safe: ids that were removed are skipped. Without ids a repetition removes further messages of the state, up to the limit
+-- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls and one for each 128 messages. Reads the records of messages that are not dead, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS -
--- USES open time record fetch history count forget zsets
-if not s[1] then return {0, #ARGV - 2} end
-local state, limit, ids = ARGV[1], tonumber(ARGV[2]), {unpack(ARGV, 3)}
+-- USES open codes time calls record fetch history count forget zsets steps
+if not s[1] then return {-1, ''} end
+local again = before()
+if again then return again end
+local state, limit, ids = ARGV[1], ARGV[2] - ARGV[7], {unpack(ARGV, 8)}
 local low, high = bounds(state)
 local want, index, seen = {}, {}, {}
 if #ids == 0 and high > low then
@@ -55,5 +63,9 @@ if n > 0 then
   forget(removed, keys)
   count('purged', n)
 end
-if #ids == 0 then return {n, n < high - low and 1 or 0} end
-return {n, n < #want and index[n + 1] - 1 or #ids}
+local looked, more = 0, n < high - low
+if #ids > 0 then
+  looked = n < #want and index[n + 1] - 1 or #ids
+  more = looked < #ids
+end
+return finish(1, ARGV[6] + looked .. ' ' .. ARGV[7] + n .. ' ' .. (more and 1 or 0))

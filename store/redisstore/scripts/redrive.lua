@@ -5,21 +5,33 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
--- ARGV[3...] ids | text | - | 1 to 500
--- RETURNS {done, exceptions}: done how many ids were looked at, -1 when there is no such partition; exceptions "index:code" or "index:code:holder" for all but OK
+-- ARGV[3] caller | text | - | 1 to 64 characters
+-- ARGV[4] number | decimal | - | 20 digits
+-- ARGV[5] from | int | items | how many of the call's were done in steps before
+-- ARGV[6...] ids | text | - | 1 to 500
+-- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" or "index:code:holder" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found duplicate
--- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each 128 messages, and at most 5 for each key. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
--- RETRY safe: what was redriven is not dead, so a repetition does not find it
+-- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one more for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch receipt history count wake place
+-- USES open codes time calls record fetch receipt history count wake place steps
 if not s[1] then return {-1, ''} end
-local ids, before = {unpack(ARGV, 3)}, first()
-local held = redis.call('ZMSCORE', KEYS[5], unpack(ids))
-local recs, n = fetch(ids)
-local past_of, owner, odd, seen = history(ids), {}, {}, {}
-local due, notes, moved, fresh = {}, {}, {}, 0
+local again = before()
+if again then return again end
+local ids, was = {unpack(ARGV, 6)}, first()
+local held, want, index, seen = redis.call('ZMSCORE', KEYS[5], unpack(ids)), {}, {}, {}
+for i = 1, #ids do
+  if held[i] and not seen[ids[i]] then
+    seen[ids[i]] = true
+    want[#want + 1], index[i] = ids[i], #want + 1
+  end
+end
+local recs, n = fetch(want)
+local past_of, owner = history(want), {}
+local due, notes, moved, fresh, done = {}, {}, {}, 0, 0
 -- holder(): who has the key, unless it is nowhere, or dead.
 local function holder(key)
   local id = owner[key] or redis.call('HGET', KEYS[1], 'k:' .. key)
@@ -28,25 +40,26 @@ local function holder(key)
   local where = owner[key] and 'due' or place(id)
   if where == 'due' or where == 'leased' then return id end
 end
-for i = 1, n do
-  local id, _, expiry, key = ids[i], parse(recs[i])
-  local there = held[i] and not seen[id]
-  local other = there and key and key ~= '' and holder(key)
-  if not there then
-    odd[#odd + 1] = i .. ':' .. NOT_FOUND
-  elseif other then
-    odd[#odd + 1] = i .. ':' .. DUPLICATE .. ':' .. other
-  else
-    local deliveries, _, how, doubt = past(past_of[i])
-    if not past_of[i] then fresh, how = fresh + 1, '-' end
-    seen[id], moved[#moved + 1] = true, id
-    due[#due + 1], due[#due + 2] = digits(now), id
-    notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' 0 ' .. how .. doubt
-    if key and key ~= '' then
-      owner[key] = expiry > 0 and id .. ' ' .. expiry or id
-      notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, owner[key]
-    end
+local function redrive(j)
+  local id, _, expiry, key = want[j], parse(recs[j])
+  local other = key and key ~= '' and holder(key)
+  if other then return DUPLICATE, other end
+  local deliveries, _, how, doubt = past(past_of[j])
+  if not past_of[j] then fresh, how = fresh + 1, '-' end
+  moved[#moved + 1] = id
+  due[#due + 1], due[#due + 2] = digits(now), id
+  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' 0 ' .. how .. doubt
+  if key and key ~= '' then
+    owner[key] = expiry > 0 and id .. ' ' .. expiry or id
+    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, owner[key]
   end
+  return OK
+end
+for i = 1, #ids do
+  local j = index[i]
+  if j and j > n then break end
+  done = i
+  if j then say(i, redrive(j)) else say(i, NOT_FOUND) end
 end
 if #moved > 0 then
   redis.call('ZREM', KEYS[3], '-')
@@ -55,6 +68,6 @@ if #moved > 0 then
   if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end
   redis.call('ZREM', KEYS[5], unpack(moved))
   count('redriven', #moved)
-  wake(before, now)
+  wake(was, now)
 end
-return {n, table.concat(odd, ' ')}
+return finish(done, table.concat(odd, ' '))

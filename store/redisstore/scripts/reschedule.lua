@@ -5,27 +5,33 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
--- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
--- ARGV[4...] n references, n due times, n delays | text, int, int | ms | n 1 to 500, an id, or "k:" and a key; due 0: after the delay
--- RETURNS {done, exceptions}: done is n, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- ARGV[3] caller | text | - | 1 to 64 characters
+-- ARGV[4] number | decimal | - | 20 digits
+-- ARGV[5] from | int | items | how many of the call's were done in steps before
+-- ARGV[6] farthest | int | ms | the longest time ahead that a message may be due
+-- ARGV[7...] n references, n due times, n delays | text, int, int | ms | n 1 to 500, an id, or "k:" and a key; due 0: after the delay
+-- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found running dead too_far
--- COST O(n log N), N the messages of the partition, n <= 500; 6 redis.calls, one more for each key, and at most 4 for each message that is not waiting
--- RETRY safe: a repetition sets the same due time, or counts the same delay from its own time
+-- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each key, and at most 4 for each message that is not waiting
+-- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time receipt history wake place refs answer
+-- USES open codes time calls receipt history wake place refs steps
 if not s[1] then return {-1, ''} end
-local n, ids, before = (#ARGV - 3) / 3, {}, first()
-for i = 1, n do ids[i] = named(ARGV[3 + i]) or '-' end
+local again = before()
+if again then return again end
+local n, ids, was = (#ARGV - 6) / 3, {}, first()
+for i = 1, n do ids[i] = named(ARGV[6 + i]) or '-' end
 local held, moved, earliest = redis.call('ZMSCORE', KEYS[4], unpack(ids)), {}, math.huge
 for i = 1, n do
-  local due = tonumber(ARGV[3 + n + i])
-  due = due > 0 and math.max(due, now) or after(ARGV[3 + 2 * n + i])
+  local due = tonumber(ARGV[6 + n + i])
+  due = due > 0 and math.max(due, now) or after(ARGV[6 + 2 * n + i])
   if not held[i] then
     local where = place(ids[i])
     say(i, where == 'leased' and RUNNING or where == 'dead' and DEAD or NOT_FOUND)
-  elseif due > up + ARGV[3] then
+  elseif due > up + ARGV[6] then
     say(i, TOO_FAR)
   else
     moved[#moved + 1], moved[#moved + 2] = digits(due), ids[i]
@@ -36,6 +42,6 @@ if #moved > 0 then
   redis.call('ZREM', KEYS[3], '-')
   redis.call('HDEL', KEYS[2], '-')
   redis.call('ZADD', KEYS[4], 'XX', unpack(moved))
-  wake(before, earliest)
+  wake(was, earliest)
 end
-return {n, table.concat(odd, ' ')}
+return finish(n, table.concat(odd, ' '))

@@ -1,0 +1,46 @@
+// Package lane gives names and numbers to calls that a store recognizes when they are
+// repeated.
+package lane
+
+import (
+	"strconv"
+	"sync"
+)
+
+// Lane is a caller's name with the number of its last call. It has one call under way at a
+// time, and each call that is not a repetition needs a higher number.
+type Lane struct {
+	Name   string
+	Number uint64
+}
+
+// Pool has as many lanes as were in use at a time. The zero value is not usable.
+type Pool struct {
+	name string
+	mu   sync.Mutex
+	free []*Lane // a stack: a caller that is not busy uses few names
+	made int
+}
+
+// NewPool returns a pool whose lanes are called after name.
+func NewPool(name string) *Pool { return &Pool{name: name} }
+
+// Take returns a lane that nobody else uses until it is given back.
+func (p *Pool) Take() *Lane {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.free); n > 0 {
+		l := p.free[n-1]
+		p.free = p.free[:n-1]
+		return l
+	}
+	p.made++
+	return &Lane{Name: p.name + "-" + strconv.Itoa(p.made)}
+}
+
+// Give takes a lane back.
+func (p *Pool) Give(l *Lane) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, l)
+}

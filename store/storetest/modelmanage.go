@@ -1,0 +1,115 @@
+package storetest
+
+import (
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// The model's cancels, reschedules, redrives and purges.
+
+// numbered does something to n items, one after the other, unless the call was made before.
+func (m *model) numbered(caller string, number uint64, n int, do func(i int) store.PushResult) []store.PushResult {
+	memory, known := m.managers[caller]
+	switch {
+	case known && number == memory.number:
+		return memory.results
+	case known && number < memory.number:
+		return slices.Repeat([]store.PushResult{{Code: store.CodeStale}}, n)
+	}
+	results := make([]store.PushResult, n)
+	for i := range results {
+		results[i] = do(i)
+	}
+	m.managers[caller] = manageMemory{number: number, results: results}
+	return results
+}
+
+func (m *model) cancelAll(r store.CancelRequest) []store.PushResult {
+	return m.numbered(r.Caller, r.Number, len(r.Refs), func(i int) store.PushResult { return store.PushResult{Code: m.cancel(r.Refs[i])} })
+}
+
+func (m *model) rescheduleAll(r store.RescheduleRequest) []store.PushResult {
+	return m.numbered(r.Caller, r.Number, len(r.Moves), func(i int) store.PushResult { return store.PushResult{Code: m.reschedule(r.Moves[i])} })
+}
+
+func (m *model) redriveAll(r store.RedriveRequest) []store.PushResult {
+	return m.numbered(r.Caller, r.Number, len(r.IDs), func(i int) store.PushResult { return m.redrive(r.IDs[i]) })
+}
+
+func (m *model) cancel(ref store.Ref) store.Code {
+	e := m.find(ref)
+	switch {
+	case e == nil:
+		return store.CodeNotFound
+	case e.state == store.Dead:
+		return store.CodeDead
+	case e.state == store.Leased:
+		e.stopping = true
+		return store.CodeRunning
+	}
+	m.remove(e, &m.counters.Cancelled)
+	return store.CodeOK
+}
+
+func (m *model) reschedule(to store.Move) store.Code {
+	e, due := m.find(to.Ref), m.due(to.Due, to.Delay)
+	switch {
+	case e == nil:
+		return store.CodeNotFound
+	case e.state == store.Dead:
+		return store.CodeDead
+	case e.state == store.Leased:
+		return store.CodeRunning
+	case m.tooFar(due):
+		return store.CodeTooFar
+	}
+	e.at = due
+	return store.CodeOK
+}
+
+func (m *model) redrive(id store.ID) store.PushResult {
+	e := m.messages[id]
+	if e == nil || e.state != store.Dead {
+		return store.PushResult{Code: store.CodeNotFound}
+	}
+	if other := m.holder(e.Key); other != nil {
+		return store.PushResult{Code: store.CodeDuplicate, Holder: other.ID}
+	}
+	e.state, e.at, e.failures = store.Scheduled, m.floor(), 0
+	m.counters.Redriven++
+	return store.PushResult{}
+}
+
+func (m *model) purge(r store.PurgeRequest) store.PurgeResult {
+	memory, known := m.managers[r.Caller]
+	switch {
+	case known && r.Number == memory.number:
+		return store.PurgeResult{Removed: memory.removed}
+	case known && r.Number < memory.number:
+		return store.PurgeResult{Stale: true}
+	}
+	n := m.removeAll(r)
+	m.managers[r.Caller] = manageMemory{number: r.Number, removed: n}
+	return store.PurgeResult{Removed: n}
+}
+
+func (m *model) removeAll(r store.PurgeRequest) int {
+	candidates := append(m.waiting(), m.inOrder(store.Dead)...)
+	if !r.All {
+		candidates = nil
+		for _, id := range r.IDs {
+			if e := m.messages[id]; e != nil && !slices.Contains(candidates, e) {
+				candidates = append(candidates, e)
+			}
+		}
+	}
+	n := 0
+	for _, e := range candidates {
+		if n < r.Limit && m.stateOf(e) == r.State {
+			m.remove(e, &m.counters.Purged)
+			n++
+		}
+	}
+	return n
+}
