@@ -48,6 +48,8 @@ func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
 		t.Fatalf("push into a full Redis: %v, want ErrQueueFull", err)
 	}
 	r.want("sent", r.stats().Counters.Sent, sent)
+	// A large push that was refused has left room for a small one: from here on there is none.
+	r.must(r.rdb.ConfigSet(r.ctx(), "maxmemory", "1mb").Err())
 	r.want("an empty partition", errors.Is(pushInto(r, 1), store.ErrQueueFull), true)
 	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, store.Extend, store.Start, store.Ack}
 	for _, v := range verdicts {
@@ -67,6 +69,7 @@ func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
 		r.settle(store.Ack, ds...)
 	}
 	r.wantClean()
+	r.must(r.rdb.ConfigSet(r.ctx(), "maxmemory", "8mb").Err())
 	r.push(r.messages(1, 10)...)
 }
 
