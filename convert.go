@@ -27,7 +27,7 @@ func toInstant(t time.Time) int64 {
 	case t.Unix() >= farthest/1000:
 		return farthest
 	case t.Unix() < 0:
-		return -1 // refused as before 1970, however far: UnixMilli can overflow
+		return -1 // past is past, however far: UnixMilli can overflow
 	}
 	ms := t.UnixMilli()
 	if t.Nanosecond()%int(time.Millisecond) != 0 {

@@ -86,7 +86,7 @@ func (q *Queue) move(ctx context.Context, op, id string,
 	return err == nil, fail(op, q.name, id, err)
 }
 
-// Redrive makes dead messages ready with their failures forgotten, and returns how
+// Redrive makes dead messages ready with their failures and TTLs forgotten, and returns how
 // many: those with the given ids, or every dead message if none is given. A message
 // that is not dead ([ErrNotFound]), or whose key another one has by now
 // ([ErrDuplicate]), stays as it is; these errors are joined. All others are redriven.
@@ -166,6 +166,8 @@ func codeError(code store.Code) error {
 		return ErrQueueFull
 	case store.CodeTooFar:
 		return invalid("due", "is more than 10 years ahead")
+	case store.CodeExpires:
+		return invalid("ttl", "ends before the message is due")
 	case store.CodeStale:
 		return fmt.Errorf("overtaken by a later call: %w", ErrUnavailable)
 	case store.CodeNotFound, store.CodeGone:

@@ -30,7 +30,8 @@ type Message struct {
 	// 1, every delivery costs one more call, shared with others made at the same time.
 	MaxAttempts int
 	// TTL from now after which the message is no longer delivered but removed, unless
-	// it is being held then. It must be longer than Delay. Default 0: kept for ever.
+	// it is being held then. It must end after the message is due ([ErrInvalid]), and a
+	// redrive ends it. Default 0: none.
 	TTL time.Duration
 	// Replace takes Key from the message that has it, if that one is scheduled or
 	// ready, and removes that message. One that is leased is still [ErrDuplicate].

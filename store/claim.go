@@ -11,11 +11,16 @@ import "time"
 // wait for their leases to run out. A number lower than the last one is a delayed
 // duplicate and gets nothing (ClaimResult.Stale).
 type ClaimRequest struct {
-	Consumer   string
-	Number     uint64
-	Max        int   // deliveries wanted, 1 to MaxBatch
-	Lease      int64 // MinLease to MaxLease
-	AckOnClaim bool  // at most once: hand out and forget, nothing to settle
+	Consumer string
+	Number   uint64
+	Max      int   // deliveries wanted, 1 to MaxBatch
+	Lease    int64 // MinLease to MaxLease
+	// AckOnClaim is for at most once: hand out and forget, nothing to settle. The repetition
+	// of such a claim gets nothing, for its messages are gone.
+	AckOnClaim bool
+	// Again says that this repeats a claim of unknown outcome, whose first try may still
+	// arrive: a store that does not remember empty answers remembers this one.
+	Again bool
 	// Of is how many partitions the caller believes the queue to have; 0: not checked.
 	// When it has another number, the claim is refused with ErrRepartitioned.
 	Of int

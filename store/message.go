@@ -6,7 +6,7 @@ type Message struct {
 	Key         string // at most one live message of a queue has a given key; "" is none
 	Headers     map[string]string
 	Body        []byte
-	Due         int64 // earliest instant of delivery; 0: after Delay; in the past: now
+	Due         int64 // earliest instant of delivery; 0: after Delay; in the past, before 1970 too: now
 	Delay       int64 // span from the push to the due time, where Due is 0
 	MaxAttempts int   // failures after which the message is dead, from 1
 	TTL         int64 // span from the push after which it is no longer delivered; 0: none

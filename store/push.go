@@ -16,7 +16,7 @@ type PushRequest struct {
 
 // PushResult tells what became of one message: OK (stored, now or by an earlier
 // try), Duplicate (Holder has the key), Conflict (another message has the id), Full,
-// TooFar, Stale.
+// TooFar, Expires (the TTL ends before the due time), Stale.
 type PushResult struct {
 	Code   Code
 	Holder ID // of the key, with Duplicate

@@ -67,7 +67,7 @@ type Store interface {
 	// order of their names when queue is empty. An unknown queue is ErrNotFound.
 	Stats(ctx context.Context, queue string) ([]Stats, error)
 
-	// Redrive makes dead messages due now with their failures forgotten:
+	// Redrive makes dead messages due now with their failures and TTLs forgotten:
 	// dead -> ready. Codes: OK, NotFound (also when it is not dead), Duplicate, Stale.
 	Redrive(ctx context.Context, p Partition, r RedriveRequest) ([]PushResult, error)
 

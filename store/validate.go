@@ -130,9 +130,7 @@ func headerSize(headers map[string]string) int {
 
 func validateDue(due, delay int64) error {
 	switch {
-	case due < 0:
-		return invalid("due", "%d ms is before 1970", due)
-	case due > 0 && delay != 0:
+	case due != 0 && delay != 0:
 		return invalid("due", "is given together with a delay, want one of them")
 	}
 	return validateDelay("delay", delay)

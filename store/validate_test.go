@@ -65,7 +65,7 @@ func TestMessageValidate(t *testing.T) {
 		{"large body", func(m *Message) { m.Body = make([]byte, 101) }, ErrTooLarge, "body", "101 bytes, the limit is 100"},
 		{"negative delay", func(m *Message) { m.Delay = -3000 }, ErrInvalid, "delay", "-3000 ms is negative"},
 		{"long delay", func(m *Message) { m.Delay = MaxDelay + 1 }, ErrInvalid, "delay", "316224000001 ms, the limit is 316224000000 ms (10 years)"},
-		{"due before 1970", func(m *Message) { m.Due = -1 }, ErrInvalid, "due", "-1 ms is before 1970"},
+		{"due before 1970 and a delay", func(m *Message) { m.Due, m.Delay = -1, 1 }, ErrInvalid, "due", "is given together with a delay, want one of them"},
 		{"due and delay", func(m *Message) { m.Due, m.Delay = 1, 2 }, ErrInvalid, "due", "is given together with a delay, want one of them"},
 		{"no attempts", func(m *Message) { m.MaxAttempts = 0 }, ErrInvalid, "max attempts", "0 is outside 1 to 1000"},
 		{"many attempts", func(m *Message) { m.MaxAttempts = 1001 }, ErrInvalid, "max attempts", "1001 is outside 1 to 1000"},

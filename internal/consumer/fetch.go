@@ -109,6 +109,7 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (stor
 			timeout = unwind
 		}
 		call, end := context.WithTimeout(life, timeout)
+		request.Again = try > 0
 		result, err := f.config.Store.Claim(call, f.partition, request)
 		end()
 		switch {

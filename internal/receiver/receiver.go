@@ -144,6 +144,7 @@ func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, r
 	result, err := r.store.Claim(ctx, p, request)
 	if err != nil {
 		if !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrRepartitioned) {
+			request.Again = true
 			l.unknown = &request
 		}
 		return result, noAnswer(err)

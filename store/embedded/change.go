@@ -88,9 +88,12 @@ func (p *partition) bury(e *entry, at int64) {
 	p.dead.add(e)
 }
 
-// redrive brings a dead letter back with its key: dead -> waiting.
+// redrive brings a dead letter back with its key, and without a TTL: dead -> waiting.
 func (p *partition) redrive(e *entry, due int64) {
 	p.journal.moved(opRedrive, e, due)
+	if e.rare != nil {
+		e.rare.expiry = 0
+	}
 	p.leave(e)
 	e.state, e.at = waiting, due
 	p.waiting.add(e)

@@ -42,7 +42,7 @@ func (now instant) after(span int64) int64 {
 // due returns when a message is due: at an instant, though not in the past, or, when
 // the instant is 0, after a delay.
 func (now instant) due(at, delay int64) int64 {
-	if at > 0 {
+	if at != 0 {
 		return max(at, now.ms)
 	}
 	return now.after(delay)

@@ -54,12 +54,18 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	if now.tooFar(due) {
 		return store.PushResult{Code: store.CodeTooFar}
 	}
-	if most := p.queue.load().MaxMessages; most > 0 && int64(p.byID.len()) >= most {
-		return store.PushResult{Code: store.CodeFull}
+	if m.TTL > 0 && due >= now.after(m.TTL) {
+		return store.PushResult{Code: store.CodeExpires}
 	}
-	if holder := p.byKey[m.Key]; holder != nil && !p.givesWay(holder, m.Replace, now) {
-		p.count(countDuplicates)
-		return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
+	if holder := p.byKey[m.Key]; holder == nil || !p.givesWay(holder, m.Replace, now) {
+		// In the place of another message it takes none.
+		if most := p.queue.load().MaxMessages; most > 0 && int64(p.byID.len()) >= most {
+			return store.PushResult{Code: store.CodeFull}
+		}
+		if holder != nil {
+			p.count(countDuplicates)
+			return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
+		}
 	}
 	e := &entry{id: m.ID, at: due, content: newPayload(m), keyed: m.Key != "", maxAttempts: uint16(m.MaxAttempts)}
 	if m.TTL > 0 {

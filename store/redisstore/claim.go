@@ -33,6 +33,8 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 			return store.ClaimResult{Stale: true}, nil
 		}
 		first = emptyBefore
+	} else if r.Again {
+		first = triedBefore
 	}
 	got, err := s.askPartition(ctx, p, r, first)
 	if err != nil {

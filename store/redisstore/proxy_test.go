@@ -261,3 +261,24 @@ func TestPromise4_LostReplyOfManagementAnswersAsTheFirstTry(t *testing.T) {
 		})
 	}
 }
+
+// A caller that repeats a claim itself says so: the first try may arrive after the answer to
+// the second, and must not lease messages to nobody.
+func TestClaim_AgainKeepsALateFirstTryFromLeasing(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	r.push(r.messages(1, 10)...)
+	r.settle(store.Ack, r.claim(1)...)
+	request := r.claimRequest(1)
+	again := request
+	again.Again = true
+	result, err := r.Claim(r.ctx(), r.p, again)
+	r.must(err)
+	r.want("deliveries", len(result.Deliveries), 0)
+	r.push(r.messages(1, 10)...)
+	late := New(r.rdb, Config{Prefix: r.config.Prefix, Logger: quiet()})
+	result, err = late.Claim(r.ctx(), r.p, request)
+	r.must(err)
+	r.want("deliveries to the late try", len(result.Deliveries), 0)
+	r.want("deliveries to the next claim", len(r.claim(1)), 1)
+}

@@ -217,6 +217,15 @@ func neverEarly() []testCase {
 		}},
 		{"DelayedNack", "", func(d *desk) { testDelayedSettle(d, store.Nack) }},
 		{"DelayedRelease", "", func(d *desk) { testDelayedSettle(d, store.Release) }},
+		{"DueBefore1970IsNow", "", func(d *desk) {
+			id, later := d.send(due(-5)), d.send(delay(hour))
+			d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(later), Due: -1}), store.CodeOK)
+			for _, id := range []store.ID{id, later} {
+				if rec := d.wantState(id, store.Ready); rec.At < 1 {
+					d.t.Fatalf("due at %d, want an instant of the store's clock", rec.At)
+				}
+			}
+		}},
 		{"RescheduledEarlier", "", func(d *desk) {
 			id := d.send(delay(hour))
 			begin := time.Now()

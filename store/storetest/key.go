@@ -13,6 +13,7 @@ func oneLiveMessagePerKey() []testCase {
 		{"RedriveWithTheKeyTaken", "", testKeyRedriveTaken},
 		{"RedriveTakesTheKeyAgain", "", testKeyRedriveTakes},
 		{"FullIsToldBeforeDuplicate", "", testKeyFull},
+		{"ReplaceInAFullPartition", "", testReplaceFull},
 	}
 	for _, c := range keyEndings() {
 		cases = append(cases, testCase{"FreedBy/" + c.name, "", func(d *desk) {
@@ -168,6 +169,20 @@ func testKeyFull(d *desk) {
 	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(1))})
 	id := d.send(key("k"))
 	d.wantPushed(d.push(d.message(key("k"))), store.CodeFull)
-	d.wantPushed(d.push(d.message(key("k"), replacing)), store.CodeFull)
+	d.wantPushed(d.push(d.message()), store.CodeFull)
 	d.wantState(id, store.Ready)
+}
+
+// A message that takes the place of another makes a full partition no fuller.
+func testReplaceFull(d *desk) {
+	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(2))})
+	old, other := d.send(key("k")), d.send(key("other"))
+	d.configure(store.Change{MaxMessages: pointer(int64(1))})
+	m := d.message(key("k"), replacing)
+	d.wantPushed(d.push(m, d.message(key("new"), replacing)), store.CodeOK, store.CodeFull)
+	d.wantGone(byID(old))
+	d.wantState(m.ID, store.Ready)
+	d.takeOf(other)
+	d.wantPushed(d.push(d.message(key("other"), replacing)), store.CodeFull)
+	d.wantCounters(store.Counters{Sent: 3, Delivered: 1, Replaced: 1})
 }

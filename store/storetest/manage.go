@@ -60,6 +60,25 @@ func expiry() []testCase {
 			d.wantSettled(store.Ack, r, store.CodeOK)
 			d.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
 		}},
+		{"DueBeyondTheTTLIsRefused", "", func(d *desk) {
+			now := d.get(byID(d.send(delay(hour)))).At - hour
+			m := d.message(ttl(hour), due(now+2*hour), key("k"))
+			d.wantPushed(d.push(m, d.message(ttl(2*hour), due(now+hour))), store.CodeExpires, store.CodeOK)
+			d.wantGone(byID(m.ID), byKey("k"))
+		}},
+		{"EndsWithARedrive", "", func(d *desk) {
+			for _, k := range []string{"", "k"} {
+				id := d.send(ttl(shortTTL), key(k))
+				d.wantSettled(store.Reject, d.await("c").Receipt, store.CodeOK)
+				d.expire(id)
+				d.wantPushed(d.redrive(id), store.CodeOK)
+				d.wantEqual("expiry", d.wantState(id, store.Ready).Expiry, int64(0))
+				if k != "" { // nobody may take the key as that of an expired message
+					d.wantPushed(d.push(d.message(key(k))), store.CodeDuplicate)
+				}
+				d.wantSettled(store.Ack, d.takeOf(id), store.CodeOK)
+			}
+		}},
 		{"LongTTLDoesNotMatter", "", func(d *desk) {
 			id := d.send(ttl(hour))
 			v := d.take("c")

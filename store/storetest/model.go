@@ -74,7 +74,7 @@ func (m *model) ceil() int64  { return (m.now + 999) / 1000 }
 // due is when something is due that was asked for after a delay, or at an instant.
 func (m *model) due(instant, delay int64) int64 {
 	switch {
-	case instant > 0:
+	case instant != 0:
 		return max(instant, m.floor())
 	case delay > 0:
 		return m.ceil() + delay
@@ -180,19 +180,20 @@ func (m *model) pushOne(msg store.Message) store.PushResult {
 	if m.tooFar(due) {
 		return store.PushResult{Code: store.CodeTooFar}
 	}
-	if m.most > 0 && int64(len(m.messages)) >= m.most {
-		return store.PushResult{Code: store.CodeFull}
+	if msg.TTL > 0 && due >= m.ceil()+msg.TTL {
+		return store.PushResult{Code: store.CodeExpires}
 	}
-	if e := m.holder(msg.Key); e != nil {
-		switch {
-		case e.state != store.Leased && m.expired(e):
-			m.remove(e, &m.counters.Expired)
-		case e.state != store.Leased && msg.Replace:
-			m.remove(e, &m.counters.Replaced)
-		default:
-			m.counters.Duplicates++
-			return store.PushResult{Code: store.CodeDuplicate, Holder: e.ID}
-		}
+	holder, full := m.holder(msg.Key), m.most > 0 && int64(len(m.messages)) >= m.most
+	switch {
+	case holder != nil && holder.state != store.Leased && m.expired(holder):
+		m.remove(holder, &m.counters.Expired)
+	case holder != nil && holder.state != store.Leased && msg.Replace:
+		m.remove(holder, &m.counters.Replaced)
+	case full:
+		return store.PushResult{Code: store.CodeFull}
+	case holder != nil:
+		m.counters.Duplicates++
+		return store.PushResult{Code: store.CodeDuplicate, Holder: holder.ID}
 	}
 	e := &entry{Message: msg, state: store.Scheduled, at: due}
 	if msg.TTL > 0 {

@@ -76,7 +76,7 @@ func (m *model) redrive(id store.ID) store.PushResult {
 	if other := m.holder(e.Key); other != nil {
 		return store.PushResult{Code: store.CodeDuplicate, Holder: other.ID}
 	}
-	e.state, e.at, e.failures = store.Scheduled, m.floor(), 0
+	e.state, e.at, e.failures, e.expiry = store.Scheduled, m.floor(), 0, 0
 	m.counters.Redriven++
 	return store.PushResult{}
 }

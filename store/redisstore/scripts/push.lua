@@ -17,7 +17,7 @@
 -- ARGV[9] version | int | ms | of the settings that the caller knows
 -- ARGV[10...] n times id and record, n times when (once, if it is the same for all and nothing follows): a span, or "@" and an instant; then, when one of them has more: n keys, n TTLs (0: none), n replace (1 or 0) | text, bytes; text; text, int, int | ms | a span is 0 to farthest
 -- RETURNS {done, exceptions}: done is n, or -2 when the call is older than the producer's last; exceptions "index:code" or "index:code:holder" for all but OK. {-3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
--- CODES ok duplicate conflict full too_far
+-- CODES ok duplicate conflict full too_far expires
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key; 1 when a record is longer than all before it; where records may be long and one may be there already, up to 2 for each. Copies no more bytes than it is given
 -- RETRY safe: the producer's last number is kept with its answer, and ids that are live are not stored again
 -- EMITS wake, when the first due time becomes earlier
@@ -47,17 +47,18 @@ end
 local scores, odd, sent, duplicates = {}, {}, 0, 0
 local function store(i, id, record)
   if due_of(i) > farthest then return TOO_FAR end
-  if live >= most then return FULL end
-  if more then
-    local key, ttl, replace = ARGV[9 + 3 * n + i], tonumber(ARGV[9 + 4 * n + i]), ARGV[9 + 5 * n + i] == '1'
-    if key ~= '' then
-      local holder, room = seize(key, replace)
-      if holder then return DUPLICATE, holder end
-      live = live - room
-      take(key, id, ttl)
-    end
-    if ttl > 0 then record = expiring(record, up + ttl) end
+  local key, ttl, full = '', 0, live >= most
+  if more then key, ttl = ARGV[9 + 3 * n + i], tonumber(ARGV[9 + 4 * n + i]) end
+  if ttl > 0 and due_of(i) >= up + ttl then return EXPIRES end
+  if full and key == '' then return FULL end
+  if key ~= '' then
+    local holder, room = seize(key, ARGV[9 + 5 * n + i] == '1')
+    if full and room ~= 1 then return FULL end -- in the place of another it takes none
+    if holder then return DUPLICATE, holder end
+    live = live - room
+    take(key, id, ttl)
   end
+  if ttl > 0 then record = expiring(record, up + ttl) end
   state[id], live, sent = record, live + 1, sent + 1
   return OK
 end

@@ -1,4 +1,4 @@
--- PURPOSE makes dead messages due now, with their failures forgotten
+-- PURPOSE makes dead messages due now, with their failures and TTLs forgotten
 -- TRANSITION dead -> ready
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
@@ -14,7 +14,7 @@
 -- ARGV[6...] ids | text | - | 1 to 500
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" or "index:code:holder" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found duplicate
--- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one more for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, one more for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time calls record fetch receipt history count wake place steps
@@ -31,7 +31,7 @@ for i = 1, #ids do
 end
 local recs, n = fetch(want)
 local past_of, owner = history(want), {}
-local due, notes, moved, fresh, done = {}, {}, {}, 0, 0
+local due, notes, moved, kept, fresh, done = {}, {}, {}, {}, 0, 0
 -- holder(): who has the key, unless it is nowhere, or dead.
 local function holder(key)
   local id = owner[key] or redis.call('HGET', KEYS[1], 'k:' .. key)
@@ -49,9 +49,12 @@ local function redrive(j)
   moved[#moved + 1] = id
   due[#due + 1], due[#due + 2] = digits(now), id
   notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' 0 ' .. how .. doubt
+  if expiry and expiry > 0 then
+    kept[#kept + 1], kept[#kept + 2] = id, string.sub(recs[j], 1, 3) .. string.rep('\0', 6) .. string.sub(recs[j], 10)
+  end
   if key and key ~= '' then
-    owner[key] = expiry > 0 and id .. ' ' .. expiry or id
-    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, owner[key]
+    owner[key] = id
+    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, id
   end
   return OK
 end
@@ -63,6 +66,7 @@ for i = 1, #ids do
 end
 if #moved > 0 then
   redis.call('ZREM', KEYS[3], '-')
+  if #kept > 0 then redis.call('HSET', KEYS[2], unpack(kept)) end
   redis.call('ZADD', KEYS[4], unpack(due))
   redis.call('HSET', KEYS[1], unpack(notes))
   if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end

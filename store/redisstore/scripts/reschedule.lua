@@ -27,7 +27,7 @@ for i = 1, n do ids[i] = named(ARGV[6 + i]) or '-' end
 local held, moved, earliest = redis.call('ZMSCORE', KEYS[4], unpack(ids)), {}, math.huge
 for i = 1, n do
   local due = tonumber(ARGV[6 + n + i])
-  due = due > 0 and math.max(due, now) or after(ARGV[6 + 2 * n + i])
+  due = due ~= 0 and math.max(due, now) or after(ARGV[6 + 2 * n + i])
   if not held[i] then
     local where = place(ids[i])
     say(i, where == 'leased' and RUNNING or where == 'dead' and DEAD or NOT_FOUND)
