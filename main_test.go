@@ -240,8 +240,9 @@ func (n *network) Settle(ctx context.Context, p store.Partition, r store.SettleR
 	return over(ctx, n, string(r.Verdict), p.Index, func() ([]store.Code, error) { return n.Store.Settle(ctx, p, r) })
 }
 
-func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error) {
-	return over(ctx, n, "heartbeat", everywhere, func() ([]string, error) { return n.Store.Heartbeat(ctx, queue, consumer, ttl) })
+func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {
+	_, err := over(ctx, n, "heartbeat", everywhere, func() (struct{}, error) { return struct{}{}, n.Store.Heartbeat(ctx, queue, consumer, ttl) })
+	return err
 }
 
 func (n *network) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {

@@ -80,8 +80,13 @@ type Store interface {
 	Configure(ctx context.Context, queue string, c Change) (Settings, error)
 
 	// Heartbeat says that a consumer of the queue is alive for another ttl
-	// milliseconds (0: it leaves) and returns the live consumers in order.
-	Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error)
+	// milliseconds (0: it leaves). The queue need not exist and is not made. It returns no
+	// names, so that its cost does not grow with the consumers.
+	Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error
+
+	// Consumers returns the names of the queue's live consumers in order, none for a
+	// queue that does not exist.
+	Consumers(ctx context.Context, queue string) ([]string, error)
 
 	// Watch calls notify for every [Event] of a queue until ctx ends, then returns
 	// nil. Events are hints: some may be lost, and notify must not block. An Event of

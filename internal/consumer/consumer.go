@@ -168,7 +168,7 @@ func (c *Consumer) stop(life context.Context, kill context.CancelFunc) error {
 func (c *Consumer) farewell(life context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(life), unwind)
 	defer end()
-	_, err := c.config.Store.Heartbeat(ctx, c.config.Queue, c.config.Name, 0)
+	err := c.config.Store.Heartbeat(ctx, c.config.Queue, c.config.Name, 0)
 	if err != nil {
 		c.config.Log.Debug("dueq: no farewell, the consumer will be forgotten in time",
 			slog.String("queue", c.config.Queue), slog.String("consumer", c.config.Name), slog.Any("error", err))

@@ -33,7 +33,7 @@ func (b *heartbeat) Run(ctx context.Context) {
 func (b *heartbeat) beat(ctx context.Context) {
 	call, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
-	_, err := b.config.Store.Heartbeat(call, b.config.Queue, b.config.Name, heartbeatTTL.Milliseconds())
+	err := b.config.Store.Heartbeat(call, b.config.Queue, b.config.Name, heartbeatTTL.Milliseconds())
 	switch {
 	case err == nil:
 		b.outage.over("heartbeat")

@@ -13,9 +13,9 @@ type members struct {
 	byQueue map[string]map[string]int64
 }
 
-// beat notes a sign of life, or with no ttl that the consumer leaves, and returns
-// the names of the live ones in order. Those that fell silent are dropped here.
-func (m *members) beat(queue, consumer string, ttl int64, clock func() instant) []string {
+// beat notes a sign of life, or with no ttl that the consumer leaves. Those that fell silent
+// are dropped here.
+func (m *members) beat(queue, consumer string, ttl int64, clock func() instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := clock()
@@ -29,7 +29,20 @@ func (m *members) beat(queue, consumer string, ttl int64, clock func() instant) 
 	if len(live) == 0 {
 		delete(m.byQueue, queue)
 	}
-	return slices.Sorted(maps.Keys(live))
+}
+
+// names returns the live consumers of a queue in order.
+func (m *members) names(queue string, now instant) []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	names := []string{}
+	for name, deadline := range m.byQueue[queue] {
+		if !now.reached(deadline) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // live returns how many consumers of a queue are.

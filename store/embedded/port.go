@@ -218,11 +218,20 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 
 // Heartbeat keeps a consumer among the live ones for ttl milliseconds. The queue
 // need not exist and is not made.
-func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error) {
+func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {
 	if err := s.usable(ctx, store.ValidateHeartbeat(queue, consumer, ttl)); err != nil {
+		return err
+	}
+	s.members.beat(queue, consumer, ttl, s.clock)
+	return nil
+}
+
+// Consumers returns the live consumers of a queue in order.
+func (s *Store) Consumers(ctx context.Context, queue string) ([]string, error) {
+	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {
 		return nil, err
 	}
-	return s.members.beat(queue, consumer, ttl, s.clock), nil
+	return s.members.names(queue, s.clock()), nil
 }
 
 // Watch calls notify, in the goroutine of the caller, for the events of a queue,

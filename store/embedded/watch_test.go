@@ -153,7 +153,8 @@ func TestConsumersComeAndGo(t *testing.T) {
 	r := newRig(t)
 	beat := func(name string, ttl int64) []string {
 		t.Helper()
-		live, err := r.Heartbeat(t.Context(), r.p.Queue, name, ttl)
+		r.must(r.Heartbeat(t.Context(), r.p.Queue, name, ttl))
+		live, err := r.Consumers(t.Context(), r.p.Queue)
 		r.must(err)
 		return live
 	}

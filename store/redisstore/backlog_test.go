@@ -73,3 +73,21 @@ func TestPromise7BacklogsBlockNobody(t *testing.T) {
 		return err
 	})
 }
+
+// A heartbeat costs and returns the same whatever the number of consumers.
+func TestHeartbeat_ReturnsNothing(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	for _, consumer := range []string{"a", "b", "c"} {
+		r.must(r.Heartbeat(r.ctx(), r.p.Queue, consumer, 60_000))
+	}
+	reply, err := r.run(r.ctx(), call{
+		op: "heartbeat", queue: r.p.Queue, script: r.scripts["heartbeat"],
+		keys: []string{r.membersKey(r.p.Queue)}, args: []any{"a", 60_000},
+	})
+	r.must(err)
+	r.want("reply", reply, []any{})
+	names, err := r.Consumers(r.ctx(), r.p.Queue)
+	r.must(err)
+	r.want("consumers", names, []string{"a", "b", "c"})
+}

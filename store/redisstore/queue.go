@@ -108,14 +108,13 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	return found, nil
 }
 
-// Heartbeat implements store.Store. The queue need not exist and is not made.
-func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) ([]string, error) {
+// Heartbeat implements store.Store.
+func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {
 	if err := store.ValidateHeartbeat(queue, consumer, ttl); err != nil {
-		return nil, err
+		return err
 	}
-	names, err := s.members(ctx, "heartbeat", queue, consumer, ttl)
-	if err != nil || ttl == 0 {
-		return names, err
+	if _, err := s.members(ctx, "heartbeat", queue, consumer, ttl); err != nil || ttl == 0 {
+		return err
 	}
 	// The set of queues may have been lost without anything else of the queue. It serves
 	// only to list queues, so an error must not look like one of the heartbeat.
@@ -123,9 +122,18 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 		s.config.Logger.DebugContext(ctx, "dueq: could not list the queue; the next heartbeat tries again",
 			slog.String("queue", queue), slog.Any("error", err))
 	}
-	return names, nil
+	return nil
 }
 
+// Consumers implements store.Store.
+func (s *Store) Consumers(ctx context.Context, queue string) ([]string, error) {
+	if err := store.ValidateQueue(queue); err != nil {
+		return nil, err
+	}
+	return s.members(ctx, "consumers", queue, "", 0)
+}
+
+// members reports that a consumer is alive, or with an empty name returns those that are.
 func (s *Store) members(ctx context.Context, op, queue, consumer string, ttl int64) ([]string, error) {
 	got, err := s.run(ctx, call{
 		op: op, queue: queue, script: s.scripts["heartbeat"],

@@ -302,8 +302,7 @@ func badConfigure(name string, c store.Change, field string, says ...string) bad
 
 func badHeartbeat(name, consumer string, ttl int64, field string, says ...string) bad {
 	return bad{name, func(ctx context.Context, d *desk) error {
-		_, err := d.s.Heartbeat(ctx, d.p.Queue, consumer, ttl)
-		return err
+		return d.s.Heartbeat(ctx, d.p.Queue, consumer, ttl)
 	}, store.ErrInvalid, field, says}
 }
 
@@ -334,7 +333,7 @@ func badPlace(p store.Partition, field string) bad {
 		there := d.at(p.Queue, p.Index)
 		var all []error
 		for _, c := range there.calls() {
-			whole := c.name == "stats" || c.name == "configure" || c.name == "heartbeat" // not of one partition
+			whole := c.name == "stats" || c.name == "configure" || c.name == "heartbeat" || c.name == "consumers" // not of one partition
 			if whole && (field == "partition" || p.Queue == "" && c.name == "stats") {
 				continue
 			}

@@ -57,7 +57,8 @@ func (d *desk) calls() []call {
 			_, err := d.s.Configure(ctx, d.p.Queue, store.Change{Create: true})
 			return err
 		}},
-		{"heartbeat", func(ctx context.Context) error { _, err := d.s.Heartbeat(ctx, d.p.Queue, "c", 1000); return err }},
+		{"heartbeat", func(ctx context.Context) error { return d.s.Heartbeat(ctx, d.p.Queue, "c", 1000) }},
+		{"consumers", func(ctx context.Context) error { _, err := d.s.Consumers(ctx, d.p.Queue); return err }},
 		{"check", func(ctx context.Context) error {
 			_, err := d.s.Check(ctx, d.p, store.CheckRequest{Limit: 1})
 			return err

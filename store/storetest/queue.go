@@ -211,8 +211,9 @@ func consumers() []testCase {
 
 func (d *desk) heartbeat(consumer string, ttl int64) []string {
 	d.t.Helper()
-	names, err := d.s.Heartbeat(d.t.Context(), d.p.Queue, consumer, ttl)
-	d.noError("heartbeat", err)
+	d.noError("heartbeat", d.s.Heartbeat(d.t.Context(), d.p.Queue, consumer, ttl))
+	names, err := d.s.Consumers(d.t.Context(), d.p.Queue)
+	d.noError("consumers", err)
 	return names
 }
 

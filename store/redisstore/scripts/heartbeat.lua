@@ -3,16 +3,17 @@
 -- KEYS[1] members zset
 -- ARGV[1] consumer | text | - | 1 to 64 characters; empty: only read
 -- ARGV[2] ttl | int | ms | 0: it leaves
--- RETURNS the live consumers
+-- RETURNS the live consumers when it is only to read, else nothing
 -- CODES -
--- COST O(n), n the consumers of the queue; 4 redis.calls
+-- COST O(log n), n the consumers of the queue, and O(1) for each that has fallen silent; O(n) to read; 3 redis.calls
 -- RETRY safe: a repetition sets the same
 -- EMITS -
 -- USES time
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', now)
-if ARGV[1] ~= '' and ARGV[2] == '0' then
+if ARGV[1] == '' then return redis.call('ZRANGE', KEYS[1], 0, -1) end
+if ARGV[2] == '0' then
   redis.call('ZREM', KEYS[1], ARGV[1])
-elseif ARGV[1] ~= '' then
+else
   redis.call('ZADD', KEYS[1], up + ARGV[2], ARGV[1])
 end
-return redis.call('ZRANGE', KEYS[1], 0, -1)
+return {}
