@@ -21,6 +21,10 @@ var (
 	// ErrUnavailable: the store could not be reached, or did not answer in time. The
 	// call may have been applied; repeating it is safe.
 	ErrUnavailable = store.ErrUnavailable
+	// ErrFailed comes with ErrUnavailable when a `file:` store has stopped, because its
+	// disk failed or its directory was removed: this client changes nothing any more, and
+	// Consume returns. Close it and open the store again.
+	ErrFailed = store.ErrFailed
 	// ErrClosed: the client is closed. It is also the cause of the end of a handler's
 	// context when the consumer stops and the grace period is over.
 	ErrClosed = store.ErrClosed

@@ -102,7 +102,9 @@ func (q *Queue) receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, erro
 }
 
 // worthWaiting reports whether a Receive that got nothing may get something later.
-func worthWaiting(err error) bool { return err == nil || errors.Is(err, ErrUnavailable) }
+func worthWaiting(err error) bool {
+	return err == nil || errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrFailed)
+}
 
 // claim is claimOf the partitions that the queue has now.
 func (q *Queue) claim(ctx context.Context, c ReceiveConfig) (found []*Delivery, wait time.Duration, err error) {

@@ -11,8 +11,10 @@ var (
 	ErrInvalid     = errors.New("invalid argument")
 	ErrNotFound    = errors.New("not found")
 	ErrUnavailable = errors.New("store unavailable")
-	ErrClosed      = errors.New("closed")
-	ErrCorrupt     = errors.New("corrupt data")
+	// ErrFailed comes with ErrUnavailable when waiting does not help.
+	ErrFailed  = errors.New("the store has stopped after a failure: open it again")
+	ErrClosed  = errors.New("closed")
+	ErrCorrupt = errors.New("corrupt data")
 	// ErrRepartitioned: the queue has another number of partitions than the request was
 	// routed by, because its data was lost and it was made again. Nothing was done: read
 	// the settings and choose the partition anew.

@@ -173,6 +173,8 @@ func logError(err error) error {
 		return err
 	case errors.Is(err, wal.ErrClosed):
 		return store.ErrClosed
+	case errors.Is(err, wal.ErrStopped):
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, store.ErrFailed, err)
 	}
 	return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 }

@@ -56,7 +56,11 @@ func (c *caretaker) run(ctx context.Context) {
 		case <-ticker.C:
 		case <-c.log.Low():
 		}
-		if err := c.round(ctx); err != nil && ctx.Err() == nil && !errors.Is(err, wal.ErrFull) {
+		err := c.round(ctx)
+		if errors.Is(err, wal.ErrStopped) {
+			return // which has been logged
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, wal.ErrFull) {
 			c.logger.Warn("the space of the log could not be looked after", slog.Any("error", err))
 		}
 		select { // refused calls may ask for rounds faster than these can help
@@ -72,6 +76,9 @@ func (c *caretaker) round(ctx context.Context) error {
 	idle := c.log.End() == c.lastEnd
 	if !idle {
 		c.measure()
+		if err := c.log.CheckFiles(); err != nil {
+			return err
+		}
 	}
 	err := c.mergeDownTo(ctx, c.limit(idle))
 	c.lastEnd = c.log.End()

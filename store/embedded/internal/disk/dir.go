@@ -20,6 +20,7 @@ const (
 // Dir is a directory of the operating system's, locked for this process.
 type Dir struct {
 	root *os.Root
+	self *os.File // the directory itself: open, so that it can be synced without a free descriptor
 	lock *os.File
 }
 
@@ -47,22 +48,39 @@ func OpenDir(path string) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Dir{root: root}
-	if err := errors.Join(d.mustBe(info), d.takeLock()); err != nil {
+	self, err := root.Open(".")
+	if err != nil {
 		return nil, errors.Join(err, root.Close())
+	}
+	d := &Dir{root: root, self: self}
+	if err := errors.Join(d.mustBe(info), d.takeLock()); err != nil {
+		return nil, errors.Join(err, self.Close(), root.Close())
 	}
 	return d, nil
 }
 
+// makeDir makes a directory and those above it that are missing, durably.
 func makeDir(path string) error {
-	_, err := os.Lstat(path)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err
+	var made []string
+	for at := filepath.Clean(path); ; at = filepath.Dir(at) {
+		_, err := os.Lstat(at)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		made = append(made, at)
 	}
 	if err := os.MkdirAll(path, DirMode); err != nil {
 		return err
 	}
-	return SyncPath(filepath.Dir(path))
+	for _, name := range made {
+		if err := SyncPath(filepath.Dir(name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // mustBe makes sure that what was opened is what was looked at: the path may have
@@ -76,7 +94,8 @@ func (d *Dir) mustBe(want fs.FileInfo) error {
 }
 
 // takeLock locks the directory for as long as this process keeps it open; the lock
-// goes with the process, however that ends.
+// goes with the process, however that ends. Where the directory itself can be locked it
+// is, too: then a second process is refused although somebody has removed the lock file.
 func (d *Dir) takeLock() error {
 	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, FileMode)
 	if err != nil {
@@ -91,7 +110,7 @@ func (d *Dir) takeLock() error {
 
 // lockBy locks f and writes this process's pid into it.
 func (d *Dir) lockBy(f *os.File) error {
-	if err := lockFile(f); err != nil {
+	if err := errors.Join(lockDirectory(d.self), lockFile(f)); err != nil {
 		if !errors.Is(err, ErrLocked) {
 			return err
 		}
@@ -125,9 +144,12 @@ func (d *Dir) Name() string { return d.root.Name() }
 // Close gives up the lock. Files that are still open stay usable.
 //
 // It unlocks before it closes: a process that another goroutine is about to start has
-// the lock's descriptor as well until its program runs, and closing ours alone would
+// the locks' descriptors as well until its program runs, and closing ours alone would
 // leave the directory locked until then.
-func (d *Dir) Close() error { return errors.Join(unlockFile(d.lock), d.lock.Close(), d.root.Close()) }
+func (d *Dir) Close() error {
+	unlockDirectory(d.self)
+	return errors.Join(unlockFile(d.lock), d.lock.Close(), d.self.Close(), d.root.Close())
+}
 
 // List returns the names of everything that is not a directory, but the lock's. That
 // may be symlinks: Open refuses them.
@@ -190,13 +212,7 @@ func (d *Dir) Rename(from, to string) error { return spaceError(d.root.Rename(fr
 func (d *Dir) Remove(name string) error { return d.root.Remove(name) }
 
 // Sync makes the names durable.
-func (d *Dir) Sync() error {
-	f, err := d.root.Open(".")
-	if err != nil {
-		return err
-	}
-	return errors.Join(syncNames(f), f.Close())
-}
+func (d *Dir) Sync() error { return syncNames(d.self) }
 
 // SyncPath makes the names in a directory durable.
 func SyncPath(path string) error {

@@ -21,3 +21,17 @@ func lockFile(f *os.File) error {
 func unlockFile(f *os.File) error {
 	return control(f, func(fd int) error { return syscall.Flock(fd, syscall.LOCK_UN) })
 }
+
+// lockDirectory locks an open directory likewise, where the file system can do that:
+// NFS cannot.
+func lockDirectory(dir *os.File) error {
+	if err := lockFile(dir); errors.Is(err, ErrLocked) {
+		return err
+	}
+	return nil
+}
+
+// unlockDirectory is to lockDirectory what unlockFile is to lockFile.
+func unlockDirectory(dir *os.File) {
+	_ = unlockFile(dir) // where it was not locked that may fail
+}

@@ -17,3 +17,8 @@ func lockFile(*os.File) error {
 }
 
 func unlockFile(*os.File) error { return nil }
+
+// lockDirectory does nothing: a directory cannot be locked here.
+func lockDirectory(*os.File) error { return nil }
+
+func unlockDirectory(*os.File) {}

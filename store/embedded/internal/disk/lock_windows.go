@@ -23,3 +23,8 @@ func lockFile(f *os.File) error {
 // unlockFile does nothing: a process that is being started has no copy of the handle, so
 // closing the file ends the lock.
 func unlockFile(*os.File) error { return nil }
+
+// lockDirectory does nothing: a directory cannot be locked here.
+func lockDirectory(*os.File) error { return nil }
+
+func unlockDirectory(*os.File) {}

@@ -2,6 +2,7 @@ package wal
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -38,10 +39,12 @@ type Config struct {
 	Logger   *slog.Logger // nil is slog.Default()
 }
 
-// Errors of a log. A failed write or sync is an error that none of them describes:
-// from then on nothing can be appended, but everything can be read.
+// Errors of a log.
 var (
-	ErrClosed = errors.New("the log is closed")
+	// ErrStopped means that a write or a sync failed: from then on nothing can be
+	// appended, but everything can be read.
+	ErrStopped = errors.New("the log has stopped")
+	ErrClosed  = errors.New("the log is closed")
 	// ErrFull means that there is no space for what Admit was asked for. Nothing
 	// happened, and nothing is wrong with the log.
 	ErrFull = disk.ErrFull
@@ -150,7 +153,7 @@ func (l *Log) fail(err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.err == nil {
-		l.err = err
+		l.err = fmt.Errorf("%w: %w", ErrStopped, err)
 		l.logger.Error("the log has stopped: nothing is stored any more until the store is opened again", slog.Any("error", err))
 	}
 	return l.err

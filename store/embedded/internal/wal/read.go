@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 
@@ -114,6 +115,24 @@ func (l *Log) Drop() error {
 		return l.fail(err)
 	}
 	return l.release(s)
+}
+
+// CheckFiles stops the log when one of its files was removed behind its back: what is
+// written to it would be lost. Not while Drop is called.
+func (l *Log) CheckFiles() error {
+	l.mu.Lock()
+	segments := l.segments
+	l.mu.Unlock()
+	names, err := l.disk.List()
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, s := range segments {
+		if name := segmentName(s.number); !slices.Contains(names, name) {
+			return l.fail(fmt.Errorf("%s was removed while the log was in use: %w", name, fs.ErrNotExist))
+		}
+	}
+	return nil
 }
 
 // release closes the file of a dropped segment when nobody is about to sync it, to write

@@ -123,7 +123,7 @@ func (l *Log) roll(n int) error {
 	l.mu.Unlock()
 	s := &segment{number: old.number + 1, sealer: sealer{sum: l.sum}, limit: l.limit(total)}
 	if err := createSegment(l.disk, s, int64(segmentHead+promised+n)); err != nil {
-		return l.cannotGrow(err)
+		return err // nothing has changed: a lack of descriptors, or of space, may pass
 	}
 	if err := l.disk.Sync(); err != nil {
 		return l.fail(errors.Join(err, s.file.Close()))
@@ -137,7 +137,7 @@ func (l *Log) roll(n int) error {
 			return nil
 		}
 		if err := s.file.Allocate(missing); err != nil {
-			return l.cannotGrow(errors.Join(err, s.file.Close(), l.disk.Remove(segmentName(s.number))))
+			return errors.Join(err, s.file.Close(), l.disk.Remove(segmentName(s.number)))
 		}
 		s.allocated = missing
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"strings"
 
@@ -91,6 +92,12 @@ func createSegment(d disk.Disk, s *segment, space int64) (err error) {
 	}
 	name := segmentName(s.number)
 	f, err := d.Create(name + newSuffix)
+	if errors.Is(err, fs.ErrExist) { // left by a try that failed
+		if err := d.Remove(name + newSuffix); err != nil {
+			return err
+		}
+		f, err = d.Create(name + newSuffix)
+	}
 	if err != nil {
 		return err
 	}
