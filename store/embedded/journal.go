@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"hash/crc32"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/dueq-dev/dueq/store"
@@ -17,9 +18,11 @@ import (
 type journal struct {
 	log  *wal.Log
 	live *usage // of the whole store
+	pool *pool  // likewise
 	name store.Partition
 
-	body    []byte // of the frame that the step is making
+	buffers *buffers // of the frame that the step is making; nil between steps
+	body    []byte   // of that frame
 	counts  [counters]uint32
 	puts    []put
 	matters bool         // the frame says more than that a claim found nothing
@@ -41,19 +44,23 @@ type stored struct{ segment, offset, size uint32 }
 const (
 	payloadSum   = 4  // bytes of the checksum before a payload
 	putOverhead  = 64 // bytes that a put takes besides its payload, about
-	bodyKeptMost = 64 << 10
+	bodyKeptMost = 1 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 func newJournal(s *Store, name store.Partition) *journal {
-	return &journal{log: s.log, live: &s.live, name: name}
+	return &journal{log: s.log, live: &s.live, pool: &s.frames, name: name}
 }
 
 // begin makes sure that the frame has its head: the kind, and the partition's name.
 func (j *journal) begin() {
 	if len(j.body) > 0 {
 		return
+	}
+	if j.buffers == nil {
+		j.buffers = j.pool.get()
+		j.body, j.puts = j.buffers.body, j.buffers.puts
 	}
 	j.body = append(j.body, frameStep)
 	j.body = appendShort(j.body, j.name.Queue)
@@ -223,10 +230,34 @@ func (u *usage) noted(e *entry, past history) {
 func (u *usage) all() int64 { return u.bytes.Load() + u.besides.Load() }
 
 func (j *journal) reset() {
-	clear(j.puts) // or they would keep the payloads
-	j.puts, j.body, j.matters, j.counts = j.puts[:0], j.body[:0], false, [counters]uint32{}
-	if cap(j.body) > bodyKeptMost {
-		j.body, j.puts = nil, nil
+	if j.buffers != nil {
+		clear(j.puts) // or they would keep the payloads
+		j.buffers.body, j.buffers.puts = j.body[:0], j.puts[:0]
+		j.pool.put(j.buffers)
+	}
+	j.buffers, j.body, j.puts, j.matters, j.counts = nil, nil, nil, false, [counters]uint32{}
+}
+
+// buffers is the memory that a frame is made in.
+type buffers struct {
+	body []byte
+	puts []put
+}
+
+// pool keeps buffers for the next step, of whichever partition: there are many more
+// partitions than steps under way.
+type pool struct{ free sync.Pool }
+
+func (p *pool) get() *buffers {
+	if b, ok := p.free.Get().(*buffers); ok {
+		return b
+	}
+	return new(buffers)
+}
+
+func (p *pool) put(b *buffers) {
+	if cap(b.body) <= bodyKeptMost {
+		p.free.Put(b)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -15,6 +16,11 @@ const (
 	// merging less often costs disk, more often costs writes.
 	garbageBusy = 64 << 20
 	garbageIdle = 512 << 10
+	// garbageOpen is put up with when a store is opened, since reading it takes time again
+	// and again if it is used by short processes; openMergeMost bounds the bytes of the
+	// segments that are merged then.
+	garbageOpen   = 1 << 20
+	openMergeMost = 16 << 20
 	// garbageScarce is put up with when space is scarce.
 	garbageScarce = 16 << 10
 	// mergeStep bounds the bytes written down again before they must be on disk.
@@ -80,7 +86,7 @@ func (c *caretaker) round(ctx context.Context) error {
 			return err
 		}
 	}
-	err := c.mergeDownTo(ctx, c.limit(idle))
+	err := c.mergeDownTo(ctx, c.limit(idle), math.MaxInt64)
 	c.lastEnd = c.log.End()
 	return errors.Join(err, c.log.KeepReserve())
 }
@@ -118,12 +124,12 @@ func (s *Store) needs() wal.Needs {
 	}
 }
 
-// mergeDownTo merges until there is little garbage, or nothing is left that was there
-// in the beginning.
-func (c *caretaker) mergeDownTo(ctx context.Context, limit int64) error {
+// mergeDownTo merges until there is little garbage, or nothing is left that was there in
+// the beginning, or so many bytes were merged.
+func (c *caretaker) mergeDownTo(ctx context.Context, limit, most int64) error {
 	_, last := c.log.Ends()
 	pace := newPacer(c, limit)
-	for c.garbage() > limit {
+	for began := c.log.Dropped(); c.garbage() > limit && c.log.Dropped()-began < most; {
 		oldest, active := c.log.Ends()
 		if oldest > last {
 			return nil
@@ -322,7 +328,8 @@ func (m *merging) saved(wrote int) error {
 	return m.log.Synced(m.ctx, m.log.End())
 }
 
-// begin prepares a store that was just opened. One that was repaired is written down
+// begin prepares a store that was just opened. It merges a little: a store that is used by
+// short processes is looked after by nobody else. One that was repaired is written down
 // anew at once, so that it opens without repair the next time.
 func (c *caretaker) begin(ctx context.Context) error {
 	c.measure()
@@ -330,7 +337,11 @@ func (c *caretaker) begin(ctx context.Context) error {
 		return err
 	}
 	if len(c.store.damage) == 0 {
-		return nil
+		err := c.mergeDownTo(ctx, max(garbageOpen, c.store.live.all()), openMergeMost)
+		if errors.Is(err, wal.ErrFull) {
+			return nil // the caretaker will try again
+		}
+		return err
 	}
 	if err := c.log.Roll(); err != nil {
 		return err

@@ -50,6 +50,7 @@ type Store struct {
 	log    *wal.Log
 	flight flight // of calls that change something
 	live   usage
+	frames pool
 	care   *caretaker
 	path   string       // of its directory; "": there is none
 	finish func() error // ends what Open began

@@ -141,6 +141,13 @@ func (l *Log) End() Position {
 	return l.active().end()
 }
 
+// Dropped returns the bytes of all segments that were dropped since the log was opened.
+func (l *Log) Dropped() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(l.segments[0].base)
+}
+
 // Size returns the bytes of all segments.
 func (l *Log) Size() int64 {
 	l.mu.Lock()
