@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io"
 	"slices"
 
 	"github.com/dueq-dev/dueq/store"
@@ -114,12 +115,22 @@ func (s stored) before(spot wal.Spot) bool {
 func (s stored) read(log *wal.Log) (payload, error) {
 	b := make([]byte, payloadSum+s.size)
 	if err := log.Read(b, wal.Spot{Segment: s.segment, Offset: s.offset}); err != nil {
-		return "", fmt.Errorf("record cannot be read: %w: %w", err, store.ErrCorrupt)
+		return "", readError(err)
 	}
 	if crc32.Checksum(b[payloadSum:], castagnoli) != binary.BigEndian.Uint32(b) {
 		return "", fmt.Errorf("record corrupt: segment %d, offset %d: %w", s.segment, s.offset, store.ErrCorrupt)
 	}
 	return payload(b[payloadSum:]), nil
+}
+
+// readError tells what is not there from what cannot be read now: an error of the disk may
+// pass.
+func readError(err error) error {
+	kind := store.ErrUnavailable
+	if errors.Is(err, io.EOF) || errors.Is(err, wal.ErrNoSegment) {
+		kind = store.ErrCorrupt
+	}
+	return fmt.Errorf("record cannot be read: %w: %w", err, kind)
 }
 
 // reading runs a step that reads payloads, and runs it again while some are missing.

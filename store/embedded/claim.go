@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"log/slog"
 	"math"
 	"time"
 
@@ -15,6 +16,8 @@ const maxSweep = 100
 const leaseRanOut = "lease ran out"
 
 const (
+	// readAgain is when a message is due again after an error of the disk.
+	readAgain = time.Second
 	// condemnedMost bounds the failure text of a message that cannot be read.
 	condemnedMost = 128
 	// condemnedCounts is how many removals take as much of the log as one such message.
@@ -143,7 +146,7 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 			break
 		}
 		if err != nil {
-			p.condemn(e, err, now)
+			p.setAside(e, err, now)
 			useless += condemnedCounts
 			continue
 		}
@@ -184,6 +187,19 @@ func (p *partition) handOutAgain(last []handedOut) []store.Delivery {
 		}
 	}
 	return deliveries
+}
+
+// setAside takes a message that cannot be read out of the way of the others: for good if
+// something else is in its place, for a while if the disk reported an error.
+func (p *partition) setAside(e *entry, err error, now instant) {
+	if errors.Is(err, store.ErrCorrupt) {
+		p.condemn(e, err, now)
+		return
+	}
+	p.queue.store.care.logger.Warn("a message cannot be read; it will be tried again",
+		slog.String("queue", p.queue.name), slog.Int("partition", p.index), slog.String("id", e.id.String()),
+		slog.Duration("after", readAgain), slog.Any("error", err))
+	p.schedule(e, now.after(readAgain.Milliseconds()))
 }
 
 // condemn makes a dead letter of a message whose payload cannot be read: it would

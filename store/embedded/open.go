@@ -20,14 +20,14 @@ type Damage = wal.DamageError //nolint:errname // to the caller it is a finding
 // What every call promises is on disk when the call returns, unless c says otherwise;
 // see docs/GUARANTEES.md. One process has a directory open at a time.
 //
-// It reads the whole log: about a second for a million messages. The end of the log
+// It reads the whole log: one to three seconds for a million messages. The end of the log
 // that a crash left half written is cut off. A directory for everybody to write to,
 // symlinks, and systems without locks of whole files (Solaris, AIX, Plan 9) are refused.
 //
 // Errors: store.ErrInvalid for c; store.ErrUnavailable when the directory cannot be
 // used, with the pid when another process uses it; store.ErrCorrupt, with file and
 // offset, when something is damaged that had been on disk: Config.Repair opens it all
-// the same. The caller must Close the store.
+// the same; ctx's when it ends before all was read. The caller must Close the store.
 func Open(ctx context.Context, dir string, c Config) (*Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -77,7 +77,12 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 	log, err := wal.Open(wal.Config{
 		Disk: d, SyncEvery: c.SyncEvery, NeverSync: c.NeverSync, Salvage: c.Repair, Logger: logger,
 		SegmentSize: t.segmentSize, Checksum: t.checksum, Needs: s.needs,
-	}, s.replay)
+	}, func(at wal.Spot, body []byte) error {
+		if ctx.Err() != nil {
+			return fmt.Errorf("%w: %w", wal.ErrGivenUp, ctx.Err())
+		}
+		return s.replay(at, body)
+	})
 	if err != nil {
 		return nil, openError(err)
 	}
@@ -112,6 +117,9 @@ func alongside(run func(context.Context), finish func() error) func() error {
 }
 
 func openError(err error) error {
+	if errors.Is(err, wal.ErrGivenUp) {
+		return err
+	}
 	if _, ok := errors.AsType[*wal.DamageError](err); ok {
 		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}

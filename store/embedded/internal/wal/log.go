@@ -45,6 +45,10 @@ var (
 	// appended, but everything can be read.
 	ErrStopped = errors.New("the log has stopped")
 	ErrClosed  = errors.New("the log is closed")
+	// ErrGivenUp of apply makes Open return that error: nothing is wrong with the log.
+	ErrGivenUp = errors.New("reading the log was given up")
+	// ErrNoSegment means that Read was asked for a segment that there is not.
+	ErrNoSegment = errors.New("there is no such segment")
 	// ErrFull means that there is no space for what Admit was asked for. Nothing
 	// happened, and nothing is wrong with the log.
 	ErrFull = disk.ErrFull

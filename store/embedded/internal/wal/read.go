@@ -23,7 +23,7 @@ func (l *Log) Read(b []byte, at Spot) error {
 		return nil
 	}
 	if s == nil {
-		return fmt.Errorf("there is no segment %d", at.Segment)
+		return fmt.Errorf("segment %d: %w", at.Segment, ErrNoSegment)
 	}
 	_, err := s.file.ReadAt(b, int64(at.Offset))
 	if errors.Is(err, os.ErrClosed) {

@@ -24,7 +24,8 @@ func (d *DamageError) Error() string {
 // makes it ready for appending. A log that does not exist is made.
 //
 // A torn tail is cut off. Damage, or an error of apply, is returned as *DamageError;
-// with Config.Salvage it is skipped and listed by [Log.Damage].
+// with Config.Salvage it is skipped and listed by [Log.Damage]. ErrGivenUp of apply is
+// returned as it is.
 func Open(c Config, apply func(at Spot, body []byte) error) (*Log, error) {
 	l := newLog(c)
 	if err := l.open(c.Salvage, apply); err != nil {
@@ -168,7 +169,9 @@ func (r *recovery) applyFrame(s *segment, f frame) error {
 	if len(f.body) == 0 {
 		return nil // written when the log was closed
 	}
-	if err := r.apply(Spot{s.number, uint32(f.at + frameHead)}, f.body); err != nil {
+	if err := r.apply(Spot{s.number, uint32(f.at + frameHead)}, f.body); errors.Is(err, ErrGivenUp) {
+		return err
+	} else if err != nil {
 		return r.found(&DamageError{File: segmentName(s.number), Offset: f.at, Bytes: f.end() - f.at, Reason: err.Error()})
 	}
 	return nil
