@@ -1,6 +1,10 @@
 package embedded
 
-import "github.com/dueq-dev/dueq/store"
+import (
+	"strings"
+
+	"github.com/dueq-dev/dueq/store"
+)
 
 // The methods of this file are the only ones that change a partition. The operations
 // decide, these carry out; the same changes in the same order make the same
@@ -118,6 +122,17 @@ func (p *partition) begin(e *entry) {
 // note replaces what is known about the past of a message.
 func (p *partition) note(e *entry, past history) {
 	p.journal.noted(e, past)
+	p.queue.store.live.noted(e, past)
+	e.extra().history = past
+}
+
+// shorten cuts the failure text of a message that is about to be written down again.
+func (p *partition) shorten(e *entry) {
+	past := e.past()
+	if len(past.failure) <= scarceText {
+		return
+	}
+	past.failure = strings.Clone(shortText(past.failure))
 	p.queue.store.live.noted(e, past)
 	e.extra().history = past
 }

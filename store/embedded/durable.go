@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
@@ -61,6 +63,7 @@ const (
 	handSize    = moveSize + 16 + 10 + 8 // one message handed out and remembered
 	condemnSize = noteSize + condemnedMost + moveSize
 	messageSize = 1 + 16 + 2 + 8 + 10 + 3 + 15 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
+	scarceText  = 40                                                         // of a failure text when space is scarce: a third of what a message has of the reserve
 	headerSize  = 4                                                          // a header besides its name and value
 )
 
@@ -78,6 +81,26 @@ func claimEffort(r *store.ClaimRequest) effort {
 		e.wait = untilDurable // or a power cut would bring back what must come once
 	}
 	return e
+}
+
+// affordable returns settlements with failure texts that the disk has space for. A text stays
+// until the message is gone, so on a full disk long ones would use up what lets messages go.
+func (s *Store) affordable(items []store.Settlement) []store.Settlement {
+	if s.log == nil || !s.log.Scarce() {
+		return items
+	}
+	items = slices.Clone(items)
+	for i := range items {
+		items[i].Failure = shortText(items[i].Failure)
+	}
+	return items
+}
+
+func shortText(failure string) string {
+	if len(failure) <= scarceText {
+		return failure
+	}
+	return strings.ToValidUTF8(failure[:scarceText], "")
 }
 
 func settleEffort(r *store.SettleRequest) effort {

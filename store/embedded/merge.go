@@ -95,6 +95,8 @@ func (c *caretaker) round(ctx context.Context) error {
 func (c *caretaker) limit(idle bool) int64 {
 	needed := c.store.live.all()
 	switch {
+	case c.log.Starved():
+		return garbageScarce
 	case c.log.Scarce():
 		return max(garbageScarce, needed/8)
 	case idle:
@@ -120,7 +122,7 @@ func (s *Store) needs() wal.Needs {
 	texts := min(messages, store.MaxBatch) * store.MaxFailure
 	return wal.Needs{
 		Drain: min(reserveLeast+texts+messages*reservePerMessage, reserveMost),
-		Merge: s.live.all(),
+		Merge: s.live.bytes.Load(), Always: s.live.besides.Load(),
 	}
 }
 
@@ -157,7 +159,7 @@ func (c *caretaker) merge(ctx context.Context, oldest uint32) error {
 
 // mergePaced is merge at the pace of calls; nil: as fast as possible.
 func (c *caretaker) mergePaced(ctx context.Context, oldest uint32, pace *pacer) error {
-	m := merging{caretaker: c, ctx: ctx, pace: pace}
+	m := merging{caretaker: c, ctx: ctx, pace: pace, scarce: c.log.Scarce()}
 	if err := c.log.Scan(m.rewrite); err != nil {
 		return err
 	}
@@ -180,7 +182,8 @@ type merging struct {
 	*caretaker
 	ctx     context.Context //nolint:containedctx // lives as long as one call
 	pace    *pacer
-	unsaved int // bytes written down again that may not be on disk yet
+	scarce  bool // space was, when it began
+	unsaved int  // bytes written down again that may not be on disk yet
 }
 
 // rewrite writes down again those messages of a frame that are still where it put them.
@@ -190,26 +193,37 @@ func (m *merging) rewrite(spot wal.Spot, body []byte) error {
 		return err
 	}
 	return m.write(p, rewriting{
-		size: func() int { return p.putsSize(puts) },
-		do:   func() { p.putAgain(puts) },
+		size: func() int { return p.putsSize(puts, m.scarce) },
+		do:   func() { p.putAgain(puts, m.scarce) },
 	})
 }
 
 // putsSize returns how many bytes putAgain writes, at most.
-func (p *partition) putsSize(puts []change) int {
+func (p *partition) putsSize(puts []change, scarce bool) int {
 	size := 0
 	for _, c := range puts {
 		if e := p.stands(&c); e != nil {
-			size += messageSize + len(c.whole) + len(e.past().failure)
+			size += messageSize + len(c.whole) + textSize(e, scarce)
 		}
 	}
 	return size
 }
 
-// putAgain writes down again those messages that are still where a frame put them.
-func (p *partition) putAgain(puts []change) {
+func textSize(e *entry, scarce bool) int {
+	if scarce {
+		return scarceText
+	}
+	return len(e.past().failure)
+}
+
+// putAgain writes down again those messages that are still where a frame put them; when
+// space is scarce, with no more of the failure text than can be afforded.
+func (p *partition) putAgain(puts []change, scarce bool) {
 	for _, c := range puts {
 		if e := p.stands(&c); e != nil {
+			if scarce {
+				p.shorten(e)
+			}
 			p.journal.rewrite(e, e.state, payload(c.whole))
 		}
 	}

@@ -58,6 +58,7 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	if part == nil {
 		return slices.Repeat([]store.Code{store.CodeGone}, len(r.Items)), nil
 	}
+	r.Items = s.affordable(r.Items)
 	var codes []store.Code
 	if err := s.change(ctx, part, settleEffort(&r), func(now instant) { codes = part.settle(r, now) }); err != nil {
 		return nil, err

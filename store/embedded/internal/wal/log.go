@@ -83,6 +83,7 @@ type Log struct {
 	reserved int64    // bytes of the reserve
 	largest  int64    // size of the largest segment that was ended
 	full     bool     // nothing new is admitted
+	starved  bool     // something that lets messages go was refused, see Starved
 	next     *batch   // who waits for bytes that no sync under way includes
 	flying   *batch   // who waits for the sync under way; nil if none is
 	err      error    // why nothing can be appended any more

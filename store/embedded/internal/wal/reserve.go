@@ -11,8 +11,9 @@ import (
 
 // Needs is the space that must stay available when the disk is full, in bytes.
 type Needs struct {
-	Drain int64 // for everything that lets messages go
-	Merge int64 // for writing again what is needed of the largest segment
+	Drain  int64 // for everything that lets messages go
+	Merge  int64 // for writing again what is needed of all segments
+	Always int64 // for what each merge writes besides
 }
 
 const (
@@ -28,7 +29,8 @@ func (l *Log) floor(use Use) int64 {
 		return 0
 	}
 	n := l.needs()
-	merge := min(n.Merge, l.largest)
+	// What is written again takes a little more than it did at first.
+	merge := min(n.Merge, l.largest+l.largest/2) + n.Always
 	if use == Drain {
 		return merge
 	}
@@ -109,9 +111,12 @@ func (l *Log) resizeReserve(size int64) error {
 	return err
 }
 
-// refuse notes that there is no space for new messages.
-func (l *Log) refuse() {
+// refuse notes that there was no space for something.
+func (l *Log) refuse(use Use) {
 	l.noteLow()
+	l.mu.Lock()
+	l.starved = l.starved || use == Drain
+	l.mu.Unlock()
 	if !l.setFull(true) {
 		l.logger.Warn("the disk is full: new messages are refused until there is space again",
 			slog.Int64("reserve", l.reserve.size))
@@ -134,6 +139,16 @@ func (l *Log) Scarce() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.full || l.reserved < want
+}
+
+// Starved reports whether there was no space to let messages go since it was last asked:
+// then every bit of garbage is worth merging.
+func (l *Log) Starved() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	starved := l.starved
+	l.starved = false
+	return starved
 }
 
 // Full reports whether new messages are refused.

@@ -39,8 +39,8 @@ func (l *Log) Admit(n int, use Use) error {
 			return err
 		}
 		err := l.makeRoom(n, use)
-		if errors.Is(err, ErrFull) && use == Add {
-			l.refuse()
+		if errors.Is(err, ErrFull) {
+			l.refuse(use)
 		}
 		if err != nil {
 			return err
