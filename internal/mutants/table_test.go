@@ -35,7 +35,7 @@ func ofTheDisk() []mutant {
 		},
 		{
 			"the parent of a new directory is not synced", diskDir + "dir.go",
-			"return syncPath(filepath.Dir(path))", "return nil",
+			"if err := syncPath(filepath.Dir(name)); err != nil {", "if err := error(nil); name == \"\" || err != nil {",
 			diskPkg, kernel,
 		},
 		{

@@ -141,6 +141,8 @@ func TestMerge_FullDiskIsMergedWithLittleOfEachSegmentNeeded(t *testing.T) {
 	r.must(r.care.round(t.Context()))
 	if size, needed := r.care.log.Size(), int64(kept*10_000); size > 2*needed {
 		t.Errorf("the log has %d bytes for %d bytes of messages", size, needed)
+	} else if live := r.live.bytes.Load(); live > needed*11/10 {
+		t.Errorf("%d bytes count as needed for %d bytes of messages", live, needed)
 	}
 	if again := r.pushUntilFull(n, few, 10_000); again < 2*n*8/10 {
 		t.Errorf("%d messages had space on the empty disk, %d when %d were kept", n, again-n, kept)

@@ -98,7 +98,7 @@ func mergeTurn(b *testing.B, s *Store) {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(b.Context(), 3*mergePhase)
 	defer cancel()
-	if err := s.care.mergeDownTo(ctx, s.live.bytes.Load()); err != nil && ctx.Err() == nil {
+	if err := s.care.mergeDownTo(ctx, s.live.bytes.Load(), 1<<62); err != nil && ctx.Err() == nil {
 		b.Fatal(err)
 	}
 }
