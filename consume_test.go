@@ -532,6 +532,30 @@ func TestConsume_AckThatStallsIsRepeatedWithinTheLease(t *testing.T) {
 	})
 }
 
+func TestConsume_StalledAckDoesNotHoldUpOthers(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.net.set(once(stalls, "ack"))
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{Lease: time.Second})
+		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
+			pass(100 * time.Millisecond)
+			return nil
+		}, dueq.ConsumeConfig{Concurrency: 1, NoPrefetch: true})
+		const messages = 100
+		for range messages {
+			r.send(dueq.Message{})
+			r.sleep(50 * time.Millisecond)
+		}
+		r.sleep(5 * time.Second)
+		_, err := consumer.end()
+		r.must(err)
+		_, err = other.end()
+		r.must(err)
+		if c := r.stats().Counters; c.Acked != messages || c.LeaseLost != 0 || c.Delivered != messages {
+			r.Errorf("%+v: want each acked after one delivery, though one reply took %s of a lease of a second", c, lateBy)
+		}
+	})
+}
+
 func TestCloseEndsConsumeAndReceive(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{})

@@ -153,6 +153,7 @@ const (
 	replyLost // the call is made, the caller sees an error
 	hangs     // until the caller's ctx ends
 	replyLate // by lateBy, unless the caller's ctx ends before
+	stalls    // as replyLate, but the caller gets no answer sooner whatever its ctx
 )
 
 // set makes fault decide about every call from now on; nil: all work.
@@ -220,6 +221,13 @@ func over[T any](ctx context.Context, n *network, op string, partition int, call
 		case <-ctx.Done():
 			return none, ctx.Err()
 		}
+	case stalls:
+		answer, err := call()
+		pass(lateBy)
+		if ctx.Err() != nil {
+			return none, ctx.Err()
+		}
+		return answer, err
 	case hangs:
 		<-ctx.Done()
 		return none, ctx.Err()

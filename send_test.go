@@ -6,10 +6,38 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dueq-dev/dueq"
 )
+
+func TestSend_StalledCallDoesNotHoldUpOthers(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{})
+		_, err := r.q.Configure(r.Context(), dueq.Change{})
+		r.must(err)
+		r.net.set(once(stalls, "push"))
+		stalled := make(chan error, 1)
+		go func() {
+			_, err := r.q.Send(r.Context(), dueq.Message{})
+			stalled <- err
+		}()
+		synctest.Wait()
+		start := time.Now()
+		for range 50 {
+			_, err := r.q.Send(r.Context(), dueq.Message{})
+			r.must(err)
+		}
+		if took := time.Since(start); took > 200*time.Millisecond {
+			r.Errorf("50 sends took %s while another was stalled", took)
+		}
+		r.must(<-stalled)
+		if c := r.stats().Counters; c.Sent != 52 {
+			r.Errorf("%d sent, want 52", c.Sent)
+		}
+	})
+}
 
 func TestSendRefusesBadInput(t *testing.T) {
 	t.Parallel()

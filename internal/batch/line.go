@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // Line joins the calls of many goroutines to one place. One call is under way at a
@@ -15,6 +16,10 @@ import (
 // be under way serves it.
 //
 // Items go in the order they came. With AtOnce above 1 they need not arrive in it.
+//
+// With Patience a call that takes longer no longer counts as under way, up to a few at a
+// time: what waits is not held up by one reply that is stalled, and goes in a call of its
+// own.
 //
 // The line holds no more than its callers do: [Line.Do] blocks, and whoever uses
 // [Line.Start] bounds what it starts.
@@ -29,6 +34,8 @@ type Line[T, R any] struct {
 	MaxItems, MaxBytes int
 	Size               func(item *T) int
 	AtOnce             int // how many calls may be under way; 0: 1
+	// Patience is how long a call counts as under way; 0: until it is back.
+	Patience time.Duration
 	// Root returns the context of a call for several callers, made from that of the
 	// first: it must not end when that one does.
 	Root func(first context.Context) context.Context
@@ -39,8 +46,10 @@ type Line[T, R any] struct {
 	Go func(func())
 
 	mu      sync.Mutex
-	busy    int // calls that are under way, or about to be
+	busy    int // calls that count as under way, or are about to
+	stalled int // calls that have taken longer than Patience
 	waiting []*ticket[T, R]
+	watches sync.Pool // of *watch
 	gone    int       // how many of those waiting have left
 	spare   sync.Pool // of tickets
 }
@@ -85,7 +94,8 @@ func (l *Line[T, R]) Do(ctx context.Context, item T) (R, Fate) {
 	l.mu.Lock()
 	if l.enter() {
 		l.mu.Unlock()
-		defer l.next()
+		w := l.watch()
+		defer l.next(w)
 		return l.Call(ctx, []T{item})[0], Answered
 	}
 	t := l.ticket()
@@ -162,9 +172,17 @@ func (l *Line[T, R]) sweep() {
 }
 
 // next ends a call, or has somebody serve those who came meanwhile.
-func (l *Line[T, R]) next() {
+func (l *Line[T, R]) next(w *watch) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.unwatch(w) {
+		return
+	}
+	l.pass()
+}
+
+// pass gives the right to make a call to those who wait.
+func (l *Line[T, R]) pass() {
 	if len(l.waiting) == 0 {
 		l.busy--
 		return

@@ -421,3 +421,40 @@ func TestACrowdWithSeveralCallsAtOnce(t *testing.T) {
 		t.Errorf("%d calls at a time", p.peak)
 	}
 }
+
+func TestLine_StalledCallIsOvertaken(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const patience = 100 * time.Millisecond
+		p := newPlace()
+		p.line.Patience = patience
+		p.hold = make(chan struct{})
+		start := time.Now()
+		var answers []<-chan answer
+		for item := 1; item <= 8; item++ { // each comes when the one before is stalled
+			answers = append(answers, p.do(t.Context(), item))
+			timer := time.NewTimer(patience)
+			<-timer.C
+			synctest.Wait()
+		}
+		p.want(t, []int{1}, []int{2}, []int{3}, []int{4}) // no more than three beyond the one that counts
+		if took := time.Since(start); took != 8*patience {
+			t.Errorf("took %s", took)
+		}
+		close(p.hold)
+		for i, a := range answers {
+			if got := <-a; got.result != 2*(i+1) || got.fate != batch.Answered {
+				t.Errorf("item %d: %+v", i+1, got)
+			}
+		}
+		p.hold, p.peak = make(chan struct{}), 0
+		again := []<-chan answer{p.do(t.Context(), 1), p.do(t.Context(), 2), p.do(t.Context(), 3)}
+		if p.busy != 1 {
+			t.Errorf("%d calls under way when nothing is stalled any more, want 1", p.busy)
+		}
+		close(p.hold)
+		for _, a := range again {
+			<-a
+		}
+	})
+}

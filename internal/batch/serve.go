@@ -16,9 +16,16 @@ func (l *Line[T, R]) serve() {
 		if len(items) == 0 {
 			return
 		}
+		w := l.watch()
 		results := l.Call(ctx, items)
 		l.land(aboard, results)
 		f.cancel()
+		l.mu.Lock()
+		overtaken := l.unwatch(w)
+		l.mu.Unlock()
+		if overtaken {
+			return
+		}
 		// Let those who have their results hand over what they have next, so that it goes
 		// together.
 		runtime.Gosched()

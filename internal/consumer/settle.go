@@ -60,14 +60,21 @@ func (s *settler) line(t target) *line {
 	defer s.mu.Unlock()
 	l := s.lines[t]
 	if l == nil {
-		late := &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
+		watches := sync.Pool{New: func() any {
+			return &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
+		}}
 		l = &line{
+			Patience: lendAfter,
 			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
 			Size: func(item *settling) int { return len(item.failure) },
 			Root: func(context.Context) context.Context { return s.life },
 			Call: func(ctx context.Context, items []settling) []settlement {
+				late := watches.Get().(*overdue)
 				late.begin()
-				defer late.end()
+				defer func() {
+					late.end()
+					watches.Put(late)
+				}()
 				return s.insist(ctx, t, items, late)
 			},
 			Told: func(item settling, said settlement) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/dueq-dev/dueq/internal/batch"
 	"github.com/dueq-dev/dueq/internal/lane"
@@ -13,6 +14,10 @@ import (
 
 // Lanes is how many pushes of one producer to one partition may be under way at a time.
 const Lanes = 16
+
+// patience is how long a push keeps others of its partition waiting. A server that is
+// there answers much sooner, also under load, unless a connection is stalled.
+const patience = 100 * time.Millisecond
 
 // Producer pushes messages over a bounded set of lanes for each partition. A lane is a
 // name and a number that grows with every push; a partition remembers the last number of
@@ -71,7 +76,7 @@ func (p *Producer) destination(to store.Partition) *destination {
 	if d == nil {
 		d = &destination{lanes: lane.NewPool(p.name), slots: make(chan struct{}, Lanes)}
 		d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
-		d.line.Root = context.WithoutCancel
+		d.line.Root, d.line.Patience = context.WithoutCancel, patience
 		d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {
 			results, err := p.Push(ctx, to, messages)
 			return outcomes(len(messages), results, err)
