@@ -419,6 +419,27 @@ func TestPromise8HandlerThatDoesNotStopIsNamed(t *testing.T) {
 	})
 }
 
+func TestPromise8StopTakesTheGraceWhenTheStoreHangs(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const grace = 10 * time.Second
+		for range 50 {
+			r.send(dueq.Message{})
+		}
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
+			pass(10 * time.Millisecond)
+			return nil
+		}, dueq.ConsumeConfig{Concurrency: 1, Grace: grace})
+		r.sleep(100 * time.Millisecond) // some are handled, others wait for the worker
+		r.net.set(everything(hangs))
+		r.sleep(100 * time.Millisecond)
+		took, err := consumer.end()
+		r.must(err)
+		if took > grace+4*time.Second {
+			r.Errorf("stopped after %s, want about the grace of %s", took, grace)
+		}
+	})
+}
+
 func TestPromise9CrashedHoldersMessagesAreBackInTime(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 3 * time.Second

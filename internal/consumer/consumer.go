@@ -96,10 +96,19 @@ func (c *Consumer) Run(ctx context.Context) error {
 	tended := c.tend(tending)
 	c.work.start(life, ctx.Done())
 
-	fetched := c.fetch(ctx, life, stop)
-	c.work.releaseWaiting(life, ctx.Done(), fetched.done)
+	claiming, endClaiming := context.WithCancel(life)
+	defer endClaiming()
+	fetched := c.fetch(ctx, claiming, stop)
+	<-ctx.Done() // also when a fetcher cannot go on
+	grace, endGrace := context.WithTimeout(life, c.config.Grace)
+	defer endGrace()
+	// Calls get a second even when handlers get less.
+	closing, endClosing := context.WithTimeout(life, max(c.config.Grace, unwind))
+	defer endClosing()
+	defer context.AfterFunc(closing, endClaiming)()
+	c.work.releaseWaiting(closing, fetched.done)
 	<-fetched.done
-	left := c.stop(life, kill)
+	left := c.stop(grace, life, kill)
 	endTending()
 	tended.Wait()
 	c.settler.seconds.Wait() // what they wait for has been cancelled
@@ -147,15 +156,21 @@ func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fe
 	return f
 }
 
-// stop waits for handlers: as long as Grace, then, with their contexts ended, for as
-// long as abandonAfter. It returns how many it had to leave behind.
-func (c *Consumer) stop(life context.Context, kill context.CancelFunc) error {
-	done := c.work.finish()
-	if !within(c.config.Grace, done) {
+// stop waits until grace ends for handlers and for the store to know their verdicts.
+// Then it ends the contexts of handlers, which have abandonAfter to return, and the store
+// has unwind. It returns how many handlers it had to leave behind.
+func (c *Consumer) stop(grace, life context.Context, kill context.CancelFunc) error {
+	returned, done := c.work.finish()
+	select {
+	case <-done:
+	case <-grace.Done():
 		c.held.stopAll(store.ErrClosed)
-	}
-	if !within(abandonAfter, done) {
-		c.work.release(life, c.held.all())
+		within(abandonAfter, returned)
+		if !within(unwind, done) {
+			last, end := context.WithTimeout(life, unwind)
+			c.work.release(last, c.held.all())
+			end()
+		}
 	}
 	kill()
 	if n := c.work.running.Load(); !within(unwind, done) && n > 0 {

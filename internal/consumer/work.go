@@ -46,17 +46,18 @@ func (w *work) start(life context.Context, stopping <-chan struct{}) {
 	}
 }
 
-// finish tells the workers that nothing more comes; the channel is closed when all
-// have returned and the store has been told their verdicts.
-func (w *work) finish() <-chan struct{} {
+// finish lets the workers end when nothing waits for them any more. returned is closed
+// when they have, done when the store also knows all verdicts.
+func (w *work) finish() (returned, done <-chan struct{}) {
 	w.backlog.close()
-	done := make(chan struct{})
+	ended, told := make(chan struct{}), make(chan struct{})
 	go func() {
 		w.workers.Wait()
+		close(ended)
 		w.settling.Wait()
-		close(done)
+		close(told)
 	}()
-	return done
+	return ended, told
 }
 
 // accept takes over what a claim has brought; a consumer that is stopping releases it.
@@ -214,18 +215,13 @@ func (w *work) isStopping() bool {
 
 // releaseWaiting gives back what waits for a worker as soon as the consumer stops,
 // until nothing more can come. Messages that are acked already are left to the workers.
-func (w *work) releaseWaiting(life context.Context, stopping, fetched <-chan struct{}) {
-	select {
-	case <-stopping:
-	case <-fetched:
-		return // cannot go on: workers finish what is there
-	}
+func (w *work) releaseWaiting(ctx context.Context, fetched <-chan struct{}) {
 	if w.config.AtMostOnce {
 		return
 	}
-	w.release(life, w.backlog.takeAll())
+	w.release(ctx, w.backlog.takeAll())
 	<-fetched
-	w.release(life, w.backlog.takeAll()) // of claims that were answered just when it began to stop
+	w.release(ctx, w.backlog.takeAll()) // of claims that were answered just when it began to stop
 }
 
 // release gives deliveries back unharmed, in as few calls as possible.
