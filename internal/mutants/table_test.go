@@ -35,7 +35,7 @@ func ofTheDisk() []mutant {
 		},
 		{
 			"the parent of a new directory is not synced", diskDir + "dir.go",
-			"if err := syncPath(filepath.Dir(name)); err != nil {", "if err := error(nil); name == \"\" || err != nil {",
+			"if err := SyncPath(filepath.Dir(name)); err != nil {", "if err := error(nil); name == \"\" || err != nil {",
 			diskPkg, kernel,
 		},
 		{
