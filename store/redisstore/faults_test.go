@@ -261,6 +261,7 @@ func TestLeastPrivilegeIsEnough(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	r := newRigWith(t, rdb, Config{Prefix: "dueq", Logger: quiet()})
 	everything(r)
+	r.must(r.Store.rdb.Publish(r.ctx(), r.eventsChannel("q"), "wake 0").Err())
 	denied, err := admin.Do(t.Context(), "ACL", "LOG").Slice()
 	r.must(err)
 	r.want("denied", denied, []any{})
@@ -303,6 +304,5 @@ func everything(r *rig) {
 	r.must(err)
 	_, err = r.Stats(r.ctx(), "")
 	r.must(err)
-	r.must(r.Store.rdb.Publish(r.ctx(), r.eventsChannel("q"), "wake 0").Err())
 	r.wantClean()
 }

@@ -2,6 +2,8 @@ package redisstore
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,12 +14,19 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// pingEvery is how often a watch asks whether its connection is alive. One that has been
-// silent for twice as long is given up.
-const pingEvery = 10 * time.Second
+const (
+	// pingEvery is how often a watch asks whether its connection is alive. One that has been
+	// silent for twice as long is given up.
+	pingEvery = 10 * time.Second
+	// refusedPause is the time between two tries to subscribe when the server refuses it.
+	refusedPause = time.Minute
+)
 
 // Watch implements store.Store, on a connection of its own. It returns nil when ctx ends
-// and ErrClosed when the store is closed; whatever else happens it subscribes again.
+// and ErrClosed when the store is closed; whatever else happens it subscribes again. When
+// the server refuses that, as to a user without permission for the channel, it logs the
+// reason once and tries again each minute: events only shorten the time until a consumer
+// polls.
 func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event)) error {
 	if err := store.ValidateQueue(queue); err != nil {
 		return err
@@ -28,23 +37,52 @@ func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event
 	case s.invalid != nil:
 		return s.invalid
 	}
+	logged := false
 	for attempt := 0; ctx.Err() == nil; attempt++ {
-		if s.listen(ctx, queue, notify) {
-			attempt = 0
+		subscribed, err := s.listen(ctx, queue, notify)
+		if subscribed {
+			attempt, logged = 0, false
 		}
 		if s.closed.Load() {
 			return store.ErrClosed
 		}
-		if ctx.Err() == nil {
+		switch {
+		case ctx.Err() != nil:
+		case refused(err):
+			if !logged {
+				s.config.Logger.WarnContext(ctx, "dueq: Redis refuses the subscription to a queue's events; its messages are found by polling, up to 2 s late",
+					slog.String("queue", queue), slog.String("channel", s.eventsChannel(queue)), slog.Any("error", err))
+			}
+			logged = true
+			s.pause(ctx, refusedPause)
+		default:
 			_ = s.wait(ctx, attempt) // what ended the wait is seen in the next round
 		}
 	}
 	return nil
 }
 
+// refused reports whether err is an answer of the server that repeating does not change.
+func refused(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && !transient(err)
+}
+
+// pause waits for d, or until ctx ends or the store is closed.
+func (s *Store) pause(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-s.closing:
+	}
+}
+
 // listen subscribes once and passes events on until the connection fails, ctx ends or
-// the store is closed. It reports whether it got as far as being subscribed.
-func (s *Store) listen(ctx context.Context, queue string, notify func(store.Event)) bool {
+// the store is closed. It reports whether it got as far as being subscribed, and what
+// ended it.
+func (s *Store) listen(ctx context.Context, queue string, notify func(store.Event)) (subscribed bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	sub := s.rdb.Subscribe(ctx, s.eventsChannel(queue))
 	heard := make(chan struct{}, 1)
@@ -52,12 +90,11 @@ func (s *Store) listen(ctx context.Context, queue string, notify func(store.Even
 	background.Go(func() { s.keepAlive(ctx, sub, heard) })
 	defer background.Wait()
 	defer cancel()
-	subscribed := false
 	for {
 		// ctx only ends a Receive that is connecting: keepAlive closes sub to end the others.
 		message, err := sub.Receive(ctx)
 		if err != nil {
-			return subscribed
+			return subscribed, err
 		}
 		select {
 		case heard <- struct{}{}:

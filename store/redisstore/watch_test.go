@@ -5,8 +5,12 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"runtime"
+	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
@@ -61,4 +65,43 @@ func TestCloseEndsAWatch(t *testing.T) {
 	if err := <-done; !errors.Is(err, store.ErrClosed) {
 		t.Fatalf("watch of a closed store: %v", err)
 	}
+}
+
+// A user who may use the keys and not the channel: sends and claims work, and the watch
+// says once why it hears nothing.
+func TestWatch_WithoutPermissionForTheChannel(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := newRig(t, server.Client(t))
+	admin.must(admin.rdb.Do(t.Context(), "ACL", "SETUSER", "dueq", "on", ">x", "~*", "resetchannels", "+@all").Err())
+	options := server.Options()
+	options.Username, options.Password = "dueq", "x"
+	rdb := redis.NewClient(options)
+	t.Cleanup(func() { _ = rdb.Close() })
+	log := &lines{}
+	r := newRigWith(t, rdb, Config{Prefix: "x", Logger: log.logger()})
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Watch(ctx, "q", func(store.Event) {}) }()
+
+	everything(r) // what publishes does so in vain
+	for !strings.Contains(log.String(), "refuses the subscription") {
+		runtime.Gosched()
+	}
+	admin.want("subscriptions", denials(admin), 1)
+	cancel()
+	r.must(<-done)
+	if n := strings.Count(log.String(), "x:{q}:events"); n != 1 {
+		t.Errorf("the channel is in %d lines of the log, want 1:\n%s", n, log)
+	}
+}
+
+// denials returns how often a subscription was refused: a try that is repeated without a
+// pause makes thousands while the test runs.
+func denials(r *rig) int {
+	r.t.Helper()
+	info := infoFields(r.rdb.Info(r.ctx(), "commandstats").Val())
+	calls := strings.Split(info["cmdstat_subscribe"], "rejected_calls=")
+	n, _, _ := strings.Cut(calls[len(calls)-1], ",")
+	return int(number(n))
 }
