@@ -144,6 +144,7 @@ func dialCluster(a *address) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	o.DisableRoutingPolicies = true // else COMMAND is asked of any node, and one that hangs delays all calls
 	return redis.NewClusterClient(o), nil
 }
 

@@ -10,12 +10,12 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded"
 	"github.com/dueq-dev/dueq/store/redisstore"
 )
 
-// Open connects to the store that a URL names and checks that it answers:
+// Open connects to the store that a URL names and checks that it answers; of a Cluster,
+// that one of its masters does:
 //
 //	file:./data or file:///var/lib/dueq      in a directory that this process has for itself; it is made if missing
 //	mem:                                     in the memory of this process, for tests and demos
@@ -135,19 +135,16 @@ func (a *address) take(c Config) (Config, error) {
 // address ends soon and says why.
 const openTimeout = 4 * time.Second
 
-// reach asks the store for something small: the settings of a queue that need not
-// exist.
+// reach waits until the store answers, if it is one that can be out of reach.
 func (c *Client) reach(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	remote, ok := c.store.(interface{ Reach(ctx context.Context) error })
+	if !ok || ctx.Err() != nil {
+		return ctx.Err()
 	}
 	call, end := context.WithTimeout(ctx, openTimeout)
 	defer end()
-	_, err := c.store.Configure(call, "dueq", store.Change{})
-	switch {
-	case errors.Is(err, ErrNotFound):
-		return nil
-	case err != nil && ctx.Err() == nil && call.Err() != nil && !errors.Is(err, ErrUnavailable):
+	err := remote.Reach(call)
+	if err != nil && ctx.Err() == nil && call.Err() != nil && !errors.Is(err, ErrUnavailable) {
 		return fmt.Errorf("no answer within %s: %w", openTimeout, ErrUnavailable)
 	}
 	return err

@@ -36,24 +36,28 @@ type call struct {
 	joint  bool // may share a pipeline with calls to other partitions
 }
 
-// start refuses what needs no call to the server, and inspects the server at first use.
-func (s *Store) start(ctx context.Context, op, queue string) error {
+// start refuses what needs no call to the server, and inspects the server of a key at first
+// use.
+func (s *Store) start(ctx context.Context, op, queue, key string) error {
+	if err := s.ready(ctx, op, queue); err != nil {
+		return err
+	}
+	return s.inspect(ctx, op, queue, key)
+}
+
+func (s *Store) ready(ctx context.Context, op, queue string) error {
 	switch {
 	case s.closed.Load():
 		return store.ErrClosed
 	case ctx.Err() != nil:
 		return fail(op, queue, ctx.Err())
-	case s.invalid != nil:
-		return s.invalid
-	case !s.inspected.Load():
-		return s.inspect(ctx, op, queue)
 	}
-	return nil
+	return s.invalid
 }
 
 // run runs a script until it answers, and returns its reply.
 func (s *Store) run(ctx context.Context, c call) (any, error) {
-	if err := s.start(ctx, c.op, c.queue); err != nil {
+	if err := s.start(ctx, c.op, c.queue, c.keys[0]); err != nil {
 		return nil, err
 	}
 	return s.repeat(ctx, c.op, c.queue, func(int) (any, error) { return s.try(ctx, c) })

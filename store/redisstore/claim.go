@@ -24,7 +24,8 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return store.ClaimResult{}, err
 	}
-	if err := s.start(ctx, "claim", p.Queue); err != nil {
+	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6), flat: true}
+	if err := s.start(ctx, c.op, c.queue, c.keys[0]); err != nil {
 		return store.ClaimResult{}, err
 	}
 	first := firstTry
@@ -36,7 +37,7 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	} else if r.Again {
 		first = triedBefore
 	}
-	got, err := s.askPartition(ctx, p, r, first)
+	got, err := s.askPartition(ctx, c, p, r, first)
 	if err != nil {
 		return store.ClaimResult{}, err
 	}
@@ -49,8 +50,7 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 
 // askPartition runs the script until the partition has the settings that this Store
 // knows. Of a queue whose settings it does not know, it asks for any.
-func (s *Store) askPartition(ctx context.Context, p store.Partition, r store.ClaimRequest, try int) (any, error) {
-	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6), flat: true}
+func (s *Store) askPartition(ctx context.Context, c call, p store.Partition, r store.ClaimRequest, try int) (any, error) {
 	for range reconciliations {
 		version := ""
 		if known := s.recall(p.Queue); known != nil {

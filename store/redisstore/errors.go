@@ -14,6 +14,9 @@ import (
 // errTooOld is the error of a server that repeating a call will not make newer.
 var errTooOld = errors.New("too old, want 6.2 or newer")
 
+// errNoMaster is the error of a Cluster that has no master yet.
+var errNoMaster = errors.New("the cluster has no masters")
+
 // transient reports whether a call that failed with err may succeed when it is repeated.
 // Repeating is safe whether or not the call was executed: see package store. What is no
 // answer of the server came from the network, from Sentinel or from the pool.

@@ -2,44 +2,156 @@ package redisstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dueq-dev/dueq/store"
 )
 
-// inspect looks at the server once, before the first call, and warns of settings under
-// which messages can get lost. While the server does not answer it is tried again.
-func (s *Store) inspect(ctx context.Context, op, queue string) error {
+// inspection is what is known of one server.
+type inspection struct {
+	done atomic.Bool
+	turn chan struct{} // holds a token while the server is being asked
+}
+
+// inspect looks at the server of a key once, before the first call to it: one that is too
+// old is refused, and settings under which messages can get lost are warned of. While that
+// server does not answer it is asked again. Calls to other servers do not wait for it.
+func (s *Store) inspect(ctx context.Context, op, queue, key string) error {
+	if at, err := s.serverOf(ctx, key); err == nil && at.done.Load() {
+		return nil
+	}
+	_, err := s.repeat(ctx, op, queue, func(int) (any, error) {
+		server, err := s.master(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		return nil, s.inspectOnce(ctx, server)
+	})
+	return err
+}
+
+// serverOf returns what is known of the server that has a key.
+func (s *Store) serverOf(ctx context.Context, key string) (*inspection, error) {
+	server, err := s.master(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return s.inspection(server), nil
+}
+
+func (s *Store) inspection(server redis.UniversalClient) *inspection {
+	address := ""
+	if node, ok := server.(*redis.Client); ok && node != s.rdb {
+		address = node.Options().Addr
+	}
+	at, ok := s.servers.Load(address)
+	if !ok {
+		at, _ = s.servers.LoadOrStore(address, &inspection{turn: make(chan struct{}, 1)})
+	}
+	return at.(*inspection)
+}
+
+func (s *Store) inspectOnce(ctx context.Context, server redis.UniversalClient) error {
+	at := s.inspection(server)
 	select {
-	case <-s.inspecting:
+	case at.turn <- struct{}{}:
+		defer func() { <-at.turn }()
 	case <-ctx.Done():
-		return fail(op, queue, ctx.Err())
+		return ctx.Err()
 	case <-s.closing:
 		return store.ErrClosed
 	}
-	defer func() { s.inspecting <- struct{}{} }()
-	if s.inspected.Load() {
+	if at.done.Load() {
 		return nil
 	}
-	if _, err := s.repeat(ctx, op, queue, func(int) (any, error) {
-		return nil, s.eachServer(ctx, s.inspectServer)
-	}); err != nil {
+	if err := s.inspectServer(ctx, server); err != nil {
 		return err
 	}
-	s.inspected.Store(true)
+	at.done.Store(true)
 	return nil
 }
 
-func (s *Store) eachServer(ctx context.Context, do func(context.Context, redis.Cmdable) error) error {
-	if cluster, ok := s.rdb.(*redis.ClusterClient); ok {
-		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return do(ctx, node) })
+// Reach returns nil when a server answers; of a Cluster, any of its masters. The others
+// are inspected before the first call to them. Otherwise it repeats that like any call.
+func (s *Store) Reach(ctx context.Context) error {
+	cluster, ok := s.rdb.(*redis.ClusterClient)
+	if !ok {
+		return s.start(ctx, "open", "", s.queuesKey())
 	}
-	return do(ctx, s.rdb)
+	if err := s.ready(ctx, "open", ""); err != nil {
+		return err
+	}
+	_, err := s.repeat(ctx, "open", "", func(int) (any, error) {
+		return nil, hedge(ctx, func(ctx context.Context) error { return s.reachMaster(ctx, cluster) })
+	})
+	return err
+}
+
+// hedge calls try, and once more each time that a while has passed without an answer. It
+// returns the first success, or an error when all have failed. go-redis asks the nodes of
+// a Cluster one after the other, in random order, for the map of it: one that hangs must
+// not keep the others from being asked.
+func hedge(ctx context.Context, try func(context.Context) error) error {
+	const after, most = 250 * time.Millisecond, 16
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	answers := make(chan error, most)
+	started, failed := 0, 0
+	begin := func() {
+		started++
+		go func() { answers <- try(ctx) }()
+	}
+	begin()
+	late := time.NewTicker(after)
+	defer late.Stop()
+	for {
+		select {
+		case err := <-answers:
+			if failed++; err == nil || failed == started || errors.Is(err, errTooOld) {
+				return err
+			}
+		case <-late.C:
+			if started < most {
+				begin()
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// reachMaster returns nil when any of the masters answers.
+func (s *Store) reachMaster(ctx context.Context, cluster *redis.ClusterClient) error {
+	var mu sync.Mutex
+	var masters []*redis.Client
+	if err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		masters = append(masters, node)
+		return nil
+	}); err != nil {
+		return err
+	}
+	answers := make(chan error, len(masters))
+	for _, node := range masters {
+		go func() { answers <- s.inspectOnce(ctx, node) }()
+	}
+	err := errNoMaster
+	for range masters {
+		if err = <-answers; err == nil || errors.Is(err, errTooOld) {
+			return err
+		}
+	}
+	return err
 }
 
 func (s *Store) inspectServer(ctx context.Context, server redis.Cmdable) error {

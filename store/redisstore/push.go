@@ -15,13 +15,13 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	if err := s.start(ctx, "push", p.Queue); err != nil {
-		return nil, err
-	}
 	if err := s.register(ctx, p.Queue); err != nil {
 		return nil, err
 	}
 	c := call{op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6), args: s.pushArgs(p, r), joint: true}
+	if err := s.start(ctx, c.op, c.queue, c.keys[0]); err != nil {
+		return nil, err
+	}
 	for range reconciliations {
 		settings := s.recall(p.Queue)
 		if p.Index >= settings.Partitions || routedOtherwise(r.Messages, settings.Partitions) {

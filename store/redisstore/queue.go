@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -108,6 +109,8 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	return found, nil
 }
 
+const listTimeout = time.Second
+
 // Heartbeat implements store.Store.
 func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {
 	if err := store.ValidateHeartbeat(queue, consumer, ttl); err != nil {
@@ -117,7 +120,10 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 		return err
 	}
 	// The set of queues may have been lost without anything else of the queue. It serves
-	// only to list queues, so an error must not look like one of the heartbeat.
+	// only to list queues, so an error must not look like one of the heartbeat, nor may a
+	// server that hangs delay the end of a consumer for long.
+	ctx, end := context.WithTimeout(ctx, listTimeout)
+	defer end()
 	if err := s.list(ctx, "heartbeat", queue); err != nil {
 		s.config.Logger.DebugContext(ctx, "dueq: could not list the queue; the next heartbeat tries again",
 			slog.String("queue", queue), slog.Any("error", err))

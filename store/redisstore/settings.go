@@ -83,7 +83,7 @@ func (s *Store) remember(queue string, settings queueSettings) {
 // meta reads a queue's settings where they normally are.
 func (s *Store) meta(ctx context.Context, op, queue string) (settings queueSettings, found bool, err error) {
 	key := s.metaKey(queue)
-	if err := s.start(ctx, op, queue); err != nil {
+	if err := s.start(ctx, op, queue, key); err != nil {
 		return queueSettings{}, false, err
 	}
 	got, err := s.repeat(ctx, op, queue, func(int) (any, error) {

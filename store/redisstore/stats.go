@@ -51,7 +51,7 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 }
 
 func (s *Store) queues(ctx context.Context) ([]string, error) {
-	if err := s.start(ctx, "stats", ""); err != nil {
+	if err := s.start(ctx, "stats", "", s.queuesKey()); err != nil {
 		return nil, err
 	}
 	got, err := s.repeat(ctx, "stats", "", func(int) (any, error) {

@@ -40,10 +40,9 @@ type Store struct {
 	closing chan struct{} // closed by Close
 	close   sync.Once
 
-	inspected  atomic.Bool
-	inspecting chan struct{} // holds a token while nobody inspects the server
-	idle       idleClaims
-	known      sync.Map // queue -> *queueSettings: the latest that this Store has seen
+	servers sync.Map // address -> *inspection
+	idle    idleClaims
+	known   sync.Map // queue -> *queueSettings: the latest that this Store has seen
 }
 
 var _ store.Store = (*Store)(nil)
@@ -53,7 +52,8 @@ var _ store.Store = (*Store)(nil)
 //
 // The store repeats calls by itself, until the context's deadline or for 10 s. Give rdb
 // ContextTimeoutEnabled, or else a call to a server that hangs lasts until rdb's
-// ReadTimeout, whatever the context says.
+// ReadTimeout, whatever the context says, and a ClusterClient DisableRoutingPolicies, or
+// else a node that hangs can delay calls to the others.
 func New(rdb redis.UniversalClient, c Config) *Store {
 	if c.Prefix == "" {
 		c.Prefix = "dueq"
@@ -66,9 +66,8 @@ func New(rdb redis.UniversalClient, c Config) *Store {
 	}
 	s := &Store{
 		rdb: rdb, config: c, invalid: c.validate(), scripts: library(), pipelines: newPipelines(rdb),
-		closing: make(chan struct{}), inspecting: make(chan struct{}, 1),
+		closing: make(chan struct{}),
 	}
-	s.inspecting <- struct{}{}
 	return s
 }
 
