@@ -137,7 +137,9 @@ const openTimeout = 4 * time.Second
 
 // reach waits until the store answers, if it is one that can be out of reach.
 func (c *Client) reach(ctx context.Context) error {
-	remote, ok := c.store.(interface{ Reach(ctx context.Context) error })
+	remote, ok := c.store.(interface {
+		Reach(ctx context.Context) error
+	})
 	if !ok || ctx.Err() != nil {
 		return ctx.Err()
 	}
