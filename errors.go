@@ -39,7 +39,8 @@ var (
 	// ErrDuplicate: the key belongs to another message that is scheduled, ready or
 	// leased (Error.ID), or the id belongs to a message with other content.
 	ErrDuplicate = store.ErrDuplicate
-	// ErrQueueFull: the queue holds Settings.MaxMessages, or the store has no memory left.
+	// ErrQueueFull: the message's partition holds Settings.MaxMessages, or the store has no
+	// memory left.
 	ErrQueueFull = store.ErrQueueFull
 	// ErrNotReplicated: stored, but not confirmed by Config.Replicas replicas in time. A
 	// failover may lose it; sending again with the same id is safe.

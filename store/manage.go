@@ -70,10 +70,13 @@ type PurgeResult struct {
 
 // Settings of a queue. They are kept in the store and the same for everybody.
 type Settings struct {
-	Partitions  int   // 1 to MaxPartitions; fixed once the queue exists
-	MaxBody     int   // bytes of a body, 1 to MaxBody
-	MaxMessages int64 // live messages of one partition, dead ones included; 0: no limit
-	Paused      bool  // claims hand out nothing; sends go on
+	Partitions int // 1 to MaxPartitions; fixed once the queue exists
+	MaxBody    int // bytes of a body, 1 to MaxBody
+	// MaxMessages is how many live messages, dead ones included, each partition holds at
+	// most; 0: no limit. So a queue holds at most Partitions times as many, and a push to a
+	// partition that is full is refused also while others have room.
+	MaxMessages int64
+	Paused      bool // claims hand out nothing; sends go on
 }
 
 // Change is a change of Settings; what is nil stays as it is.
