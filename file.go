@@ -9,21 +9,51 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-// openFile opens the store in the directory that a URL's rest names: a path, as it
-// stands, and a query.
-func openFile(ctx context.Context, rest string, c Config) (*Client, error) {
-	dir, query, _ := strings.Cut(rest, "?")
-	if path, ok := strings.CutPrefix(dir, "//"); ok {
-		if !strings.HasPrefix(path, "/") {
-			return nil, invalid("url", "file://%.20s names a host: want file:DIR or file:///DIR", path)
-		}
-		dir = path
-		if drive := strings.TrimPrefix(path, "/"); filepath.VolumeName(drive) != "" {
-			dir = drive // file:///C:/data on Windows
-		}
+// Damage is a part of a directory that cannot be read.
+type Damage struct {
+	File   string // in the directory, or a partition whose messages and counters disagree
+	Offset int    // bytes
+	Bytes  int    // 0: the whole file
+	Reason string
+}
+
+// Inspect lists everything that is damaged in the directory of a file: URL, and changes
+// nothing. It is for a store that [Open] refuses with [ErrCorrupt]: what it lists is what
+// opening with repair=true skips. Nobody may have the directory open, and it takes as long
+// as opening it.
+//
+// Errors: [ErrInvalid] for the URL; [ErrUnavailable] when the directory cannot be read, is in
+// use, or was written by a newer version of dueq.
+func Inspect(ctx context.Context, url string) ([]Damage, error) {
+	damage, err := inspect(ctx, url)
+	if err != nil {
+		return nil, fail("inspect", "", "", err)
 	}
-	if dir == "" {
+	return damage, nil
+}
+
+func inspect(ctx context.Context, text string) ([]Damage, error) {
+	rest, ok := strings.CutPrefix(text, "file:")
+	if !ok {
 		return nil, invalid("url", "want a directory, as in file:./data")
+	}
+	dir, _, err := directory(rest)
+	if err != nil {
+		return nil, err
+	}
+	found, err := embedded.Inspect(ctx, dir)
+	damage := make([]Damage, len(found))
+	for i, f := range found {
+		damage[i] = Damage(f)
+	}
+	return damage, err
+}
+
+// openFile opens the store in the directory that a URL's rest names.
+func openFile(ctx context.Context, rest string, c Config) (*Client, error) {
+	dir, query, err := directory(rest)
+	if err != nil {
+		return nil, err
 	}
 	config, err := fileConfig(query)
 	if err != nil {
@@ -35,6 +65,24 @@ func openFile(ctx context.Context, rest string, c Config) (*Client, error) {
 		return nil, err
 	}
 	return newClient(s, c, s.Close, nil), nil
+}
+
+// directory returns the parts of a URL's rest: a path, as it stands, and a query.
+func directory(rest string) (dir, query string, err error) {
+	dir, query, _ = strings.Cut(rest, "?")
+	if path, ok := strings.CutPrefix(dir, "//"); ok {
+		if !strings.HasPrefix(path, "/") {
+			return "", "", invalid("url", "file://%.20s names a host: want file:DIR or file:///DIR", path)
+		}
+		dir = path
+		if drive := strings.TrimPrefix(path, "/"); filepath.VolumeName(drive) != "" {
+			dir = drive // file:///C:/data on Windows
+		}
+	}
+	if dir == "" {
+		return "", "", invalid("url", "want a directory, as in file:./data")
+	}
+	return dir, query, nil
 }
 
 func fileConfig(query string) (embedded.Config, error) {

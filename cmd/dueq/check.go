@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -55,7 +57,8 @@ func newCheck(a *app) *cobra.Command {
 nowhere, the counters add up. It works in small steps, changes nothing, and can run
 while the queue is in use. The exit code is 1 if there is any problem.
 
-With --repair a damaged directory (--store file:DIR) is opened all the same: what cannot
+A directory (--store file:DIR) that is damaged does not open: then everything that is
+damaged is listed, and nothing is changed. With --repair a damaged directory (--store file:DIR) is opened all the same: what cannot
 be read is skipped and reported, file by file, and everything else is written down
 anew. Damaged files are kept beside it as *.damaged.`,
 		Args: cobra.NoArgs,
@@ -63,11 +66,53 @@ anew. Damaged files are kept beside it as *.damaged.`,
 	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (default: every queue)")
 	cmd.Flags().BoolVar(&a.repair, "repair", false, "skip what is damaged in a store of files, and say what it was")
 	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
-		return a.withClient(ctx, func(client *dueq.Client) error {
-			return a.check(ctx, client, *queue, cmd.Flags().Changed("queue"))
-		})
+		client, err := a.open(ctx)
+		if errors.Is(err, dueq.ErrCorrupt) && !a.repair {
+			return a.listDamage(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		return errors.Join(a.check(ctx, client, *queue, cmd.Flags().Changed("queue")), client.Close())
 	})
 	return cmd
+}
+
+type damageReport []damagedPart
+
+type damagedPart struct {
+	File   string `json:"file"`
+	Offset int    `json:"offset"`
+	Bytes  int    `json:"bytes"`
+	Reason string `json:"reason"`
+}
+
+func (r damageReport) text() string {
+	var b strings.Builder
+	for _, d := range r {
+		size := "whole file"
+		if d.Bytes > 0 {
+			size = fmt.Sprintf("offset %d, %d bytes", d.Offset, d.Bytes)
+		}
+		_, _ = fmt.Fprintf(&b, "%s: %s: %s\n", term.Escape(d.File), size, term.Escape(d.Reason))
+	}
+	return b.String()
+}
+
+// listDamage prints what is damaged in the directory that is the store.
+func (a *app) listDamage(ctx context.Context) error {
+	damage, err := dueq.Inspect(ctx, cmp.Or(a.storeURL(), a.defaultStore()))
+	if err != nil {
+		return err
+	}
+	report := make(damageReport, len(damage))
+	for i, d := range damage {
+		report[i] = damagedPart(d)
+	}
+	if err := a.print(report); err != nil {
+		return err
+	}
+	return fmt.Errorf("check: damaged places: %d; nothing was changed; --repair skips them and keeps the rest: %w", len(damage), dueq.ErrCorrupt)
 }
 
 func (a *app) check(ctx context.Context, client *dueq.Client, queue string, one bool) error {

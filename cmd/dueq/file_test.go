@@ -40,7 +40,13 @@ func TestCheckRepairsADirectory(t *testing.T) {
 	if err := os.WriteFile(log, data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s.fails(exitFailure, []string{"0000000001.log, offset ", "corrupt"}, "check")
+	s.fails(exitFailure, []string{"0000000001.log, offset ", "corrupt"}, "stats")
+	for range 2 { // listing changes nothing
+		got := s.run("check")
+		if got.code != exitFailure || !strings.HasPrefix(got.out, "0000000001.log: offset ") || strings.Count(got.out, "\n") != 1 || !strings.Contains(got.err, "--repair") {
+			t.Errorf("check: %+v", got)
+		}
+	}
 	s.run("check", "--repair")
 	s.run("check")
 	if got := s.run("list", "--queue", "orders"); strings.Count(got.out, "ready") != 2 {

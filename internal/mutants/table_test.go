@@ -56,12 +56,12 @@ func ofTheLog() []mutant {
 			walPkg, "TestOpen_TornTailDoesNotComeBack",
 		},
 		{
-			"what was read is not synced", walDir + "recover.go",
-			"if err := s.file.Sync(); err != nil {", "if err := error(nil); s == nil || err != nil {",
+			"what was read is not synced", walDir + "begin.go",
+			"return s.file.Sync()", "return nil",
 			walPkg, "TestOpen_SyncsWhatItRead",
 		},
 		{
-			"names of an opened log are not synced", walDir + "recover.go",
+			"names of an opened log are not synced", walDir + "begin.go",
 			"return l.disk.Sync()\n", "return nil\n",
 			embeddedPkg, cuts,
 		},
@@ -108,7 +108,7 @@ func ofTheLog() []mutant {
 		},
 		{
 			"bodies have no checksum", walDir + "log.go",
-			"l.sum = checksum", "l.sum = func([]byte) uint32 { return 0 }",
+			"l.sum = checksum", "l.sum = func(uint32, []byte) uint32 { return 0 }",
 			embeddedPkg, "TestEveryFlippedBitIsFound",
 		},
 	}
@@ -118,8 +118,8 @@ func ofTheLog() []mutant {
 func ofMerges() []mutant {
 	return []mutant{
 		{
-			"a merge drops a segment before what replaces it is durable", embeddedDir + "merge.go",
-			"if err := c.log.Synced(ctx, c.log.End()); err != nil {", "if err := c.log.Kept(ctx, c.log.End()); err != nil {",
+			"a merge drops a segment before what replaces it is durable", walDir + "read.go",
+			"if err := l.Synced(ctx, end); err != nil {", "if err := l.Kept(ctx, end); err != nil {",
 			embeddedPkg, "TestMerge_UnsyncedStoreKeepsWhatWasDurable",
 		},
 		{

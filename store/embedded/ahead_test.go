@@ -38,7 +38,7 @@ func (r *rig) claimBy(consumer string, most int) []store.Delivery {
 func (r *rig) onFirstRead(d *faultdisk.Disk, do func()) (reads *int) {
 	reads = new(int)
 	part := r.inner()
-	d.BeforeRead = func(string, int64) error {
+	d.BeforeRead = func(string, int64, int) error {
 		if *reads++; *reads > 1 {
 			return nil
 		}
@@ -155,7 +155,7 @@ func TestClaim_AlwaysOutrun(t *testing.T) {
 	t.Parallel()
 	r, d := coldRig(t, 60)
 	inside := false
-	d.BeforeRead = func(string, int64) error {
+	d.BeforeRead = func(string, int64, int) error {
 		if !inside && r.inner().mu.TryLock() {
 			r.inner().mu.Unlock()
 			inside = true

@@ -318,7 +318,7 @@ func crashEverywhere(t *testing.T, seed uint64, calls int, d *faultdisk.Disk, tu
 	return c.cuts, nil
 }
 
-const smallSegments = 8 << 10
+const smallSegments = 12 << 10
 
 var crashCalls = flag.Int("embedded.calls", 500, "embedded: calls of each of the four scripts of TestNoPowerCutBreaksAPromise")
 
@@ -348,7 +348,7 @@ func TestMistakesAreFound(t *testing.T) {
 	}{
 		{"answer before the fsync", func(d *faultdisk.Disk) { d.Lies.LateSync = true }, tuning{segmentSize: smallSegments}},
 		{"merge without fsync of the directory", func(d *faultdisk.Disk) { d.Lies.KeepRemoved = true }, tuning{segmentSize: smallSegments}},
-		{"no checksum", func(*faultdisk.Disk) {}, tuning{segmentSize: smallSegments, checksum: func([]byte) uint32 { return 0 }}},
+		{"no checksum", func(*faultdisk.Disk) {}, tuning{segmentSize: smallSegments, checksum: func(uint32, []byte) uint32 { return 0 }}},
 	}
 	for _, m := range mistakes {
 		t.Run(m.name, func(t *testing.T) {

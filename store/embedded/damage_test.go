@@ -13,13 +13,16 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
 )
 
-const firstLog = "0000000001.log"
+const (
+	firstLog    = "0000000001.log"
+	segmentHead = 4160 // bytes before the first frame
+)
 
 // smallLog runs a short script without merges and returns the store's states and what
 // is on its disk, closed in good order or as a kill leaves it.
 func smallLog(t *testing.T, closed bool) (states []string, content map[string][]byte) {
 	t.Helper()
-	x := newScript(t, 3, faultdisk.New(), tuning{segmentSize: 3 << 10})
+	x := newScript(t, 3, faultdisk.New(), tuning{segmentSize: 8 << 10})
 	for len(x.states) < 60 {
 		x.step()
 	}
@@ -74,7 +77,7 @@ func TestALogCutAnywhereIsAPrefix(t *testing.T) {
 	names := slices.Sorted(maps.Keys(content))
 	last := names[len(names)-1]
 	whole, at := content[last], 0
-	for size := len(whole); size >= 32; size-- {
+	for size := len(whole); size >= segmentHead; size-- {
 		content[last] = whole[:size]
 		s, err := openContent(t, content, false)
 		if err != nil {
@@ -92,11 +95,11 @@ func TestALogCutAnywhereIsAPrefix(t *testing.T) {
 	}
 }
 
-// After an orderly end every flipped bit is found, but in the frame that says that the
-// end was orderly: nobody needs that one.
+// After an orderly end every flipped bit is found, except in what says that the end was
+// orderly, the last frame and the note: each proves it without the other.
 func TestEveryFlippedBitIsFound(t *testing.T) {
 	t.Parallel()
-	const closingFrame = 12
+	const noteAt, noteEnd, closingFrame = 512, 520, 12
 	states, content := smallLog(t, true)
 	names := slices.Sorted(maps.Keys(content))
 	for _, name := range names {
@@ -104,7 +107,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 			content[name][at] ^= 1 << (at % 8)
 			s, err := openContent(t, content, false)
 			content[name][at] ^= 1 << (at % 8)
-			inClosing := name == names[len(names)-1] && at >= len(content[name])-closingFrame
+			inClosing := name == names[len(names)-1] && at >= len(content[name])-closingFrame || at >= noteAt && at < noteEnd
 			switch {
 			case err == nil && inClosing:
 				if fingerprint(s) != states[len(states)-1] {
@@ -158,12 +161,20 @@ func TestRepairKeepsEverythingElse(t *testing.T) {
 	}
 }
 
-// checkRepair repairs a store and makes sure that it is in order and can be used.
+// checkRepair inspects and repairs a store and makes sure that it is in order and can be
+// used.
 func checkRepair(t *testing.T, content map[string][]byte) {
 	t.Helper()
 	d := faultdisk.New()
 	for name, data := range content {
-		d.Put(name, data)
+		d.Put(name, slices.Clone(data))
+	}
+	listed, err := inspectOn(t.Context(), d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if after := contentOf(t, d); !maps.EqualFunc(after, content, slices.Equal) {
+		t.Error("inspecting changed the files")
 	}
 	clock := &handClock{}
 	s, err := openOn(t.Context(), d, Config{Now: clock.Now, Logger: quiet, Repair: true}, tuning{byHand: true})
@@ -171,7 +182,10 @@ func checkRepair(t *testing.T, content map[string][]byte) {
 		t.Fatal(err)
 	}
 	if len(s.Damage()) == 0 {
-		t.Error("no damage was told of")
+		t.Error("no damage was reported")
+	}
+	if byPlace(listed) != byPlace(s.Damage()) {
+		t.Errorf("inspecting listed %v, repair %v", listed, s.Damage())
 	}
 	for _, p := range s.allPartitions() {
 		if r := p.check(auditOrders[0], start(), 1<<30); len(r.Problems) > 0 {
@@ -187,6 +201,16 @@ func checkRepair(t *testing.T, content map[string][]byte) {
 		t.Error("what was repaired is not what is opened")
 	}
 	mustClose(t, s)
+}
+
+// byPlace returns damage in one order: that of partitions is random.
+func byPlace(damage []Damage) string {
+	lines := make([]string, len(damage))
+	for i := range damage {
+		lines[i] = damage[i].Error()
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // Only what stood in the damaged place is missing.

@@ -227,8 +227,13 @@ type reader struct {
 
 var errFrame = errors.New("a frame with a good checksum does not make sense")
 
-func (r *reader) fail() {
-	r.err = errFrame
+func (r *reader) fail() { r.refuse(errFrame) }
+
+// refuse makes err the error of the reader, unless it has one.
+func (r *reader) refuse(err error) {
+	if r.err == nil {
+		r.err = err
+	}
 	r.rest = nil
 }
 

@@ -140,7 +140,7 @@ func failAt(t *testing.T, at int) (finished bool) {
 		}
 		return nil
 	}
-	x := &script{t: t, rng: rand.New(rand.NewPCG(9, 9)), disk: d, tune: tuning{segmentSize: 4 << 10, byHand: true}, clock: &handClock{}}
+	x := &script{t: t, rng: rand.New(rand.NewPCG(9, 9)), disk: d, tune: tuning{segmentSize: 8 << 10, byHand: true}, clock: &handClock{}}
 	s, err := openOn(t.Context(), d, Config{Now: x.clock.Now, Logger: quiet}, x.tune)
 	if err != nil {
 		return false // it did not open, so it has promised nothing

@@ -130,7 +130,7 @@ func beVictim(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := openOn(t.Context(), d, Config{Logger: quiet}, tuning{byHand: true, segmentSize: 64 << 10})
+	s, err := openOn(t.Context(), d, Config{Logger: quiet}, tuning{byHand: true, segmentSize: 64 << 10, restAfter: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -171,10 +172,7 @@ func (c *caretaker) mergePaced(ctx context.Context, oldest uint32, pace *pacer) 
 	if err := m.settings(oldest); err != nil {
 		return err
 	}
-	if err := c.log.Synced(ctx, c.log.End()); err != nil {
-		return err
-	}
-	return c.log.Drop()
+	return c.log.Drop(ctx)
 }
 
 // merging is one merge under way.
@@ -182,8 +180,9 @@ type merging struct {
 	*caretaker
 	ctx     context.Context //nolint:containedctx // lives as long as one call
 	pace    *pacer
-	scarce  bool // space was, when it began
-	unsaved int  // bytes written down again that may not be on disk yet
+	scarce  bool     // space was, when it began
+	unsaved int      // bytes written down again that may not be on disk yet
+	changes []change // of the step being read
 }
 
 // rewrite writes down again those messages of a frame that are still where it put them.
@@ -229,22 +228,24 @@ func (p *partition) putAgain(puts []change, scarce bool) {
 	}
 }
 
-// puts returns the messages that a frame puts into a partition.
+// puts returns the messages that a frame puts into a partition: none if the frame made no
+// sense and was skipped when the store was repaired.
 func (m *merging) puts(spot wal.Spot, body []byte) (*partition, []change, error) {
 	if err := m.ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	f, err := readFrame(body, spot)
+	if err == nil && f.kind == frameStep {
+		m.changes, err = f.steps(m.changes[:0])
+	}
+	if errors.Is(err, errFrame) {
+		return nil, nil, nil
+	}
 	if err != nil || f.kind != frameStep {
 		return nil, nil, err
 	}
-	var puts []change
-	for c, more := f.next(); more; c, more = f.next() {
-		if c.op == opPut {
-			puts = append(puts, c)
-		}
-	}
-	return m.store.partition(f.partition), puts, f.err
+	puts := slices.DeleteFunc(m.changes, func(c change) bool { return c.op != opPut })
+	return m.store.partition(f.partition), puts, nil
 }
 
 // stands returns the message that a change put into the log if it is still there, and

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
@@ -15,6 +17,11 @@ import (
 
 // Damage is a part of a store that could not be read.
 type Damage = wal.DamageError //nolint:errname // to the caller it is a finding
+
+// ErrNewer means that a newer version of this module wrote to a store. Such a store is
+// neither opened nor repaired. The error names the format version that was found, and the
+// one that this version reads.
+var ErrNewer = wal.ErrNewer
 
 // Open returns the store that is kept in a directory, which is made if it is missing.
 // What every call promises is on disk when the call returns, unless c says otherwise;
@@ -25,7 +32,8 @@ type Damage = wal.DamageError //nolint:errname // to the caller it is a finding
 // symlinks, and systems without locks of whole files (Solaris, AIX, Plan 9) are refused.
 //
 // Errors: store.ErrInvalid for c; store.ErrUnavailable when the directory cannot be
-// used, with the pid when another process uses it; store.ErrCorrupt, with file and
+// used, with the pid when another process uses it, and together with ErrNewer, whatever
+// Config.Repair says, when a newer version wrote to it; store.ErrCorrupt, with file and
 // offset, when something is damaged that had been on disk: Config.Repair opens it all
 // the same; ctx's when it ends before all was read. The caller must Close the store.
 func Open(ctx context.Context, dir string, c Config) (*Store, error) {
@@ -39,7 +47,7 @@ func Open(ctx context.Context, dir string, c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
 	}
-	s, err := openOn(ctx, d, c, tuning{})
+	s, err := openOn(ctx, d, c, tuning{restAfter: restAfter})
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -47,6 +55,41 @@ func Open(ctx context.Context, dir string, c Config) (*Store, error) {
 	finish := s.finish
 	s.finish = func() error { return errors.Join(finish(), d.Close()) }
 	return s, nil
+}
+
+// Inspect reads the store in a directory as Open does with Config.Repair, but changes
+// nothing, and returns all damage: what a repair would skip. None means that Open can
+// open the store. It takes the time and memory of Open.
+//
+// Errors: store.ErrUnavailable when there is no such directory, or it cannot be used, and
+// together with ErrNewer when a newer version wrote to it.
+func Inspect(ctx context.Context, dir string) ([]Damage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(dir); err != nil { // opening would make it
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	d, err := disk.OpenDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	damage, err := inspectOn(ctx, d)
+	return damage, errors.Join(err, d.Close())
+}
+
+func inspectOn(ctx context.Context, d disk.Disk) ([]Damage, error) {
+	s := newStore(Config{})
+	damage, err := wal.Inspect(wal.Config{Disk: d}, (&replayer{Store: s, ctx: ctx}).replay)
+	if err != nil {
+		return nil, openError(err)
+	}
+	for _, p := range s.allPartitions() {
+		if problems := p.totals(); len(problems) > 0 {
+			damage = append(damage, p.damage(problems))
+		}
+	}
+	return damage, nil
 }
 
 func (c Config) validate() error {
@@ -63,7 +106,8 @@ func (c Config) validate() error {
 type tuning struct {
 	segmentSize int
 	inFlight    int // bytes; 0: inFlightMost
-	checksum    func([]byte) uint32
+	checksum    func(uint32, []byte) uint32
+	restAfter   time.Duration
 	byHand      bool // no caretaker: the test calls it
 }
 
@@ -76,13 +120,8 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 	}
 	log, err := wal.Open(wal.Config{
 		Disk: d, SyncEvery: c.SyncEvery, NeverSync: c.NeverSync, Salvage: c.Repair, Logger: logger,
-		SegmentSize: t.segmentSize, Checksum: t.checksum, Needs: s.needs,
-	}, func(at wal.Spot, body []byte) error {
-		if ctx.Err() != nil {
-			return fmt.Errorf("%w: %w", wal.ErrGivenUp, ctx.Err())
-		}
-		return s.replay(at, body)
-	})
+		SegmentSize: t.segmentSize, Checksum: t.checksum, RestAfter: t.restAfter, Needs: s.needs,
+	}, (&replayer{Store: s, ctx: ctx}).replay)
 	if err != nil {
 		return nil, openError(err)
 	}
@@ -100,6 +139,9 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 	}
 	return s, nil
 }
+
+// restAfter is how long after the last sync the log leaves proof of what is on disk.
+const restAfter = time.Second
 
 // alongside starts run and returns what ends it and then calls finish.
 func alongside(run func(context.Context), finish func() error) func() error {

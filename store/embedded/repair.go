@@ -15,7 +15,7 @@ import (
 const keyTaken = "another message had its key when the store was repaired"
 
 // checkRead makes sure that what was read is in order, or with repair, that it comes to be.
-// It notices what the log cannot: that its first segments are missing.
+// Damage in the log that the log itself does not notice shows here, if anywhere.
 func (s *Store) checkRead(log *wal.Log, repair bool, now instant) error {
 	s.damage = log.Damage()
 	for _, p := range s.allPartitions() {
@@ -25,13 +25,19 @@ func (s *Store) checkRead(log *wal.Log, repair bool, now instant) error {
 			return fmt.Errorf("%w: partition %s: %s", store.ErrCorrupt, name, problemTexts(problems))
 		}
 		if len(problems) > 0 {
-			s.damage = append(s.damage, Damage{File: name.String(), Reason: problemTexts(problems)})
+			s.damage = append(s.damage, p.damage(problems))
 		}
 		if len(s.damage) > 0 {
 			p.mend(now)
 		}
 	}
 	return nil
+}
+
+// damage returns the problems of a partition as damage.
+func (p *partition) damage(problems []store.Problem) Damage {
+	name := store.Partition{Queue: p.queue.name, Index: p.index}
+	return Damage{File: name.String(), Reason: problemTexts(problems)}
 }
 
 // mend brings a partition in order.

@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/dueq-dev/dueq/store"
@@ -45,9 +46,18 @@ func readFrame(body []byte, spot wal.Spot) (*frame, error) {
 			f.fail()
 		}
 	default:
-		return nil, fmt.Errorf("frames of kind %d are not known: was it written by a newer version?", f.kind)
+		return nil, fmt.Errorf("a frame of kind %d: %w", f.kind, ErrNewer)
 	}
 	return f, f.err
+}
+
+// steps reads all changes of a step into a slice that is used again. When one of them
+// makes no sense, no change of the step is of any use.
+func (f *frame) steps(into []change) ([]change, error) {
+	for c, more := f.next(); more; c, more = f.next() {
+		into = append(into, c)
+	}
+	return into, f.err
 }
 
 // next reads the next change of a step; more is false at the end, and when f.err says
@@ -80,7 +90,7 @@ func (f *frame) next() (c change, more bool) {
 	case opClaimed:
 		c.claimed = f.claimed()
 	default:
-		f.fail()
+		f.refuse(fmt.Errorf("a change of code %d: %w", c.op, ErrNewer))
 	}
 	return c, f.err == nil
 }
@@ -99,8 +109,19 @@ func (f *frame) put(c *change) {
 	c.entry.content = payload(c.whole[:payloadStart+int(c.whole[0])]).keyOnly()
 }
 
-// replay does what a frame of the log says. Nobody else uses the store yet.
-func (s *Store) replay(spot wal.Spot, body []byte) error {
+// replayer makes the changes that a log lists, to a store that is not in use yet.
+type replayer struct {
+	*Store
+	ctx     context.Context //nolint:containedctx // lives as long as one call
+	changes []change        // of the step being read
+}
+
+// replay does what a frame of the log says: all of it, or, when it returns an error,
+// nothing.
+func (s *replayer) replay(spot wal.Spot, body []byte) error {
+	if err := s.ctx.Err(); err != nil {
+		return fmt.Errorf("%w: %w", wal.ErrGivenUp, err)
+	}
 	f, err := readFrame(body, spot)
 	if err != nil {
 		return err
@@ -108,11 +129,14 @@ func (s *Store) replay(spot wal.Spot, body []byte) error {
 	if f.kind == frameSettings {
 		return s.replaySettings(f)
 	}
-	p := s.queue(f.partition.Queue).partition(f.partition.Index)
-	for c, more := f.next(); more; c, more = f.next() {
-		p.replay(&c, &s.live)
+	if s.changes, err = f.steps(s.changes[:0]); err != nil {
+		return err
 	}
-	return f.err
+	p := s.queue(f.partition.Queue).partition(f.partition.Index)
+	for i := range s.changes {
+		p.replay(&s.changes[i], &s.live)
+	}
+	return nil
 }
 
 func (s *Store) replaySettings(f *frame) error {

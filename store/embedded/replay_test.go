@@ -14,8 +14,8 @@ func FuzzReplay(f *testing.F) {
 	for _, body := range someFrames(f) {
 		f.Add(body)
 	}
-	f.Fuzz(func(_ *testing.T, body []byte) {
-		s := newStore(Config{})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		s := &replayer{Store: newStore(Config{}), ctx: t.Context()}
 		if s.replay(wal.Spot{Segment: 1, Offset: 44}, body) != nil {
 			return
 		}

@@ -1,5 +1,6 @@
 // Package faultdisk is a disk in memory for tests: its power can be cut at any
-// moment, it can fill up, fail, write half of what it is told, and lie.
+// moment, it can fill up, fail, write half of what it should, forget what it could not
+// sync, and lie.
 package faultdisk
 
 import (
@@ -21,17 +22,18 @@ type Op struct {
 	Name string
 }
 
-// ErrBroken is what a disk says that was made to fail.
+// ErrBroken is the error of a disk that was made to fail.
 var ErrBroken = fmt.Errorf("input/output error: %w", errors.New("made to fail"))
 
 // Disk is an empty disk.
 type Disk struct {
 	// Before is called before everything that is done to the disk, and may look at
-	// it. An error keeps it from happening; ErrShort lets half of a write happen.
+	// it. An error keeps it from happening; ErrShort lets half of a write happen, and
+	// ErrDropped makes a sync lose what it should have written.
 	Before func(op Op) error
 	// BeforeRead, if it is set, is called before each read of a file, without locks. An
 	// error is what the read returns.
-	BeforeRead func(name string, at int64) error
+	BeforeRead func(name string, at int64, size int) error
 	// Capacity is how many bytes can be allocated or written; 0 is no limit.
 	Capacity int64
 	// Lies are promises that the disk does not keep.
@@ -56,6 +58,11 @@ type Lies struct {
 // ErrShort in answer to a write: half of it happens.
 var ErrShort = errors.New("short write")
 
+// ErrDropped in answer to the sync of a file: nothing gets to the disk, and what was
+// written counts as clean from then on. It can still be read, but no later sync writes
+// it. Linux does that after a failed fsync.
+var ErrDropped = fmt.Errorf("dirty pages were dropped: %w", ErrBroken)
+
 // rename is a change of names; from or to can be "".
 type rename struct {
 	from, to string
@@ -67,7 +74,10 @@ type inode struct {
 	synced    []byte
 	late      []byte // what a late sync will make durable
 	allocated int64
+	clean     map[int]bool // pages that no sync writes although they differ from what is on disk
 }
+
+const pageSize = 4 << 10
 
 // New returns an empty disk.
 func New() *Disk { return &Disk{names: map[string]*inode{}, durable: map[string]*inode{}} }
@@ -193,7 +203,7 @@ type file struct {
 
 func (f *file) ReadAt(b []byte, at int64) (int, error) {
 	if read := f.disk.BeforeRead; read != nil {
-		if err := read(f.name, at); err != nil {
+		if err := read(f.name, at, len(b)); err != nil {
 			return 0, err
 		}
 	}
@@ -224,6 +234,9 @@ func (f *file) WriteAt(b []byte, at int64) (int, error) {
 	}
 	if more := end - int64(len(f.node.data)); more > 0 {
 		f.node.data = append(f.node.data, make([]byte, more)...)
+	}
+	for page := int(at) / pageSize; page*pageSize < int(end); page++ {
+		delete(f.node.clean, page)
 	}
 	return copy(f.node.data[at:], b), failed
 }
@@ -259,18 +272,47 @@ func (f *file) Allocate(size int64) error {
 }
 
 func (f *file) Sync() error {
-	if err := f.disk.before("sync", f.name); err != nil {
-		return err
-	}
+	failed := f.disk.before("sync", f.name)
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	now := slices.Clone(f.node.data)
+	if errors.Is(failed, ErrDropped) {
+		f.node.drop()
+	}
+	if failed != nil {
+		return failed
+	}
+	now := f.node.flushed()
 	if f.disk.Lies.LateSync {
 		f.node.synced, f.node.late = f.node.late, now
 		return nil
 	}
 	f.node.synced = now
 	return nil
+}
+
+// flushed returns what is on disk after a sync.
+func (n *inode) flushed() []byte {
+	now := slices.Clone(n.data)
+	for page := range n.clean {
+		from := min(page*pageSize, len(now))
+		lost := now[from:min(from+pageSize, len(now))]
+		clear(lost)
+		copy(lost, n.synced[min(from, len(n.synced)):])
+	}
+	return now
+}
+
+// drop makes every dirty page clean.
+func (n *inode) drop() {
+	if n.clean == nil {
+		n.clean = map[int]bool{}
+	}
+	for at := 0; at < len(n.data); at += pageSize {
+		upto := min(at+pageSize, len(n.data))
+		if upto > len(n.synced) || string(n.data[at:upto]) != string(n.synced[at:upto]) {
+			n.clean[at/pageSize] = true
+		}
+	}
 }
 
 func (f *file) Close() error { return f.disk.before("close", f.name) }
@@ -281,15 +323,19 @@ type Fate int
 // Fates.
 const (
 	Lost   Fate = iota // none of it is on disk
-	Kept               // all of it is: the process was killed, not the power cut
+	Kept               // it can be read, but is no more on disk than before: the process was killed
 	Random             // of every sector, and every change of a name, the coin decides
 )
 
-// Cut returns the disk as it is found after the power was cut now.
+// Cut returns the disk as it is found after the power was cut, or the process was
+// killed, now.
 func (d *Disk) Cut(fate Fate, rng *rand.Rand) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	keep := func() bool { return fate == Kept || fate == Random && rng.IntN(2) == 0 }
+	if fate == Kept {
+		return d.copied()
+	}
+	keep := func() bool { return fate == Random && rng.IntN(2) == 0 }
 	names := maps.Clone(d.durable)
 	for _, r := range d.pending {
 		if keep() {
@@ -302,6 +348,28 @@ func (d *Disk) Cut(fate Fate, rng *rand.Rand) *Disk {
 		after.names[name] = &inode{data: data, synced: slices.Clone(data)}
 	}
 	after.durable = maps.Clone(after.names)
+	return after
+}
+
+// copied returns the disk as it is, what is not durable included.
+func (d *Disk) copied() *Disk {
+	nodes := map[*inode]*inode{nil: nil}
+	same := func(n *inode) *inode {
+		if nodes[n] == nil && n != nil {
+			nodes[n] = &inode{slices.Clone(n.data), slices.Clone(n.synced), slices.Clone(n.late), n.allocated, maps.Clone(n.clean)}
+		}
+		return nodes[n]
+	}
+	after := New()
+	for name, node := range d.names {
+		after.names[name] = same(node)
+	}
+	for name, node := range d.durable {
+		after.durable[name] = same(node)
+	}
+	for _, r := range d.pending {
+		after.pending = append(after.pending, rename{r.from, r.to, same(r.node)})
+	}
 	return after
 }
 

@@ -140,16 +140,43 @@ func (l *Log) commit() {
 		defer ticker.Stop()
 		tick = ticker.C
 	}
+	idle := newStopped()
+	defer idle.Stop()
+	var last Position // that the log was to rest at
 	for {
 		select {
 		case <-l.closing:
 			return
+		case <-idle.C:
+			_ = l.rest() // a failure stops the log, which the next call reports
+			continue
 		case <-tick:
 		case <-l.wake:
 			l.gather()
 		}
 		_ = l.sync() // those who wait get the error; nobody else can do anything about it
+		if now := l.unrested(); now != last && now > 0 && l.restAfter > 0 && !l.neverSync {
+			last = now
+			idle.Reset(l.restAfter)
+		}
 	}
+}
+
+// newStopped returns a timer that does not run yet.
+func newStopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
+// unrested returns up to where the log is on disk; 0 if that is where it rested.
+func (l *Log) unrested() Position {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.synced == l.rested {
+		return 0
+	}
+	return l.synced
 }
 
 // gather lets those come back whom the last sync has released: what they append now

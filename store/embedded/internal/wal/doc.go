@@ -1,7 +1,8 @@
 // Package wal is an append-only log of frames in numbered segment files, with one
 // fsync for many callers. What the frames say is not its business.
 //
-//	frame.go    one frame: header, checksum
+//	frame.go    one frame: head, checksums
+//	own.go      the log's own frames, and the note in a segment's head
 //	segment.go  one file: its name and header
 //	log.go      appending
 //	window.go   the last bytes of the log, in memory
@@ -10,7 +11,9 @@
 //	reserve.go  space on the disk that is kept for when it is full
 //	read.go     reading single pieces, and whole segments for a merge
 //	image.go    what a copy of the log consists of
+//	identify.go opening: which segments there are, and of which store
 //	recover.go  opening: what a crash leaves, and what only damage can
+//	begin.go    opening: making durable what was read
 //
 // # Order
 //
@@ -25,7 +28,16 @@
 // but not synced are each kept or lost. Every frame carries up to where its segment
 // was durable when the frame was appended. So an unreadable place is a torn tail
 // if no intact frame behind it says that it had been durable, and damage if one
-// does. A torn tail is cut off; damage is an error.
+// does. A torn tail is cut off; damage is an error. A log that rests leaves such
+// proof behind its last frame: see rest.
+//
+// What is read behind the last proof is written again when the log is opened, because
+// reading it does not prove that it is on disk: see secure.
+//
+// # Missing files
+//
+// Segments vouch for each other. The last frame of one names the next, whose header has
+// the salt of the one before. The log says where it begins before it drops a segment.
 //
 // # Locks
 //

@@ -52,7 +52,7 @@ func TestDropOfTheSegmentWrittenLast(t *testing.T) {
 		if err := l.Roll(); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Drop(); err != nil {
+		if err := l.Drop(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		appendFrame(t, l)
@@ -91,7 +91,7 @@ func TestDropWhileTheCommitterSyncs(t *testing.T) {
 				t.Error(err)
 				break
 			}
-			if err := l.Drop(); err != nil {
+			if err := l.Drop(t.Context()); err != nil {
 				t.Error(err)
 				break
 			}

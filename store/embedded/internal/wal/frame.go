@@ -6,53 +6,72 @@ import (
 )
 
 // MaxBody bounds a frame's body, in bytes.
-const MaxBody = 1 << 23
+const MaxBody = 1<<lengthBits - 1
 
+// The head of a frame is a CRC-32C and a word of 64 bits: from the highest, a checksum
+// of the head alone (16), own (1), the length of the body (23), unsynced (24).
 const (
-	frameHead  = 12   // bytes before the body
-	frameMark  = 0xd7 // the highest byte of the length: few places look like a frame
-	lengthBits = 24
+	frameHead    = 12
+	lengthBits   = 23
+	unsyncedBits = 24
+	ownBit       = 1 << (lengthBits + unsyncedBits)
+	checkAt      = 48 // where the head's own checksum begins in the word
+	unsyncedMost = 1<<unsyncedBits - 1
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// checksum is CRC-32C.
-func checksum(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+// checksum continues a CRC-32C.
+func checksum(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
 
 // sealer seals and opens the frames of one segment. The salt, which is random, and
-// the frame's place go into the checksum: bytes that once were a frame elsewhere,
-// or that a message's body makes look like one, are none here.
+// the frame's offset are part of both checksums: bytes that once were a frame elsewhere,
+// or that a message's body makes look like one, are not accepted as one.
+//
+// The checksum of the head alone is there so that a place that is not a frame is
+// recognized without reading what would be its body. All 64 bits of the word and the
+// body are under the CRC-32C as well.
 type sealer struct {
 	salt [saltSize]byte
-	sum  func([]byte) uint32
+	sum  func(sum uint32, b []byte) uint32
 }
 
 // frame is an intact frame.
 type frame struct {
-	at     int // of its header, in its segment
+	at     int // of its head, in its segment
 	body   []byte
-	synced int // up to where the segment was durable when the frame was appended
+	own    bool // the log's, not the caller's
+	synced int  // the segment was durable up to here when the frame was appended; 0: unknown
 }
 
-func (f frame) end() int { return f.at + frameHead + len(f.body) }
+func (f *frame) end() int { return f.at + frameHead + len(f.body) }
 
-// seal returns what stands before a body whose checksum is known. It is cheap, for
-// it has to be made under the log's mutex.
-func (s *sealer) seal(sum uint32, length, at, synced int) [frameHead]byte {
+// seal returns the head of a frame whose body's checksum is known, and whose body may be
+// missing from f. It is cheap, because it is made under the log's mutex.
+func (s *sealer) seal(f *frame, sum uint32, length int) [frameHead]byte {
+	word := uint64(length)<<unsyncedBits | uint64(min(f.at-f.synced, unsyncedMost))
+	if f.own {
+		word |= ownBit
+	}
+	word |= s.check(f.at, word) << checkAt
 	var h [frameHead]byte
-	binary.BigEndian.PutUint32(h[4:], uint32(frameMark<<lengthBits|length))
-	binary.BigEndian.PutUint32(h[8:], uint32(synced))
-	binary.BigEndian.PutUint32(h[:], sum^s.placed(h[4:], at))
+	binary.BigEndian.PutUint32(h[:], s.placed(sum, f.at, word))
+	binary.BigEndian.PutUint64(h[4:], word)
 	return h
 }
 
-// placed returns the checksum of a frame's place, length and synced.
-func (s *sealer) placed(lengthAndSynced []byte, at int) uint32 {
+// placed continues a checksum with the segment's salt, an offset and a word.
+func (s *sealer) placed(sum uint32, at int, word uint64) uint32 {
 	var b [saltSize + 4 + 8]byte
 	copy(b[:], s.salt[:])
 	binary.BigEndian.PutUint32(b[saltSize:], uint32(at))
-	copy(b[saltSize+4:], lengthAndSynced)
-	return s.sum(b[:])
+	binary.BigEndian.PutUint64(b[saltSize+4:], word)
+	return s.sum(sum, b[:])
+}
+
+// check returns the checksum of a head alone.
+func (s *sealer) check(at int, word uint64) uint64 {
+	return uint64(s.placed(0, at, word&(1<<checkAt-1)) & 0xffff)
 }
 
 // open returns the frame at a place in its segment; ok is false if there is none, or
@@ -62,16 +81,20 @@ func (s *sealer) open(segment []byte, at int) (f frame, ok bool) {
 		return frame{}, false
 	}
 	head := segment[at : at+frameHead]
-	word := binary.BigEndian.Uint32(head[4:])
-	length := int(word & (1<<lengthBits - 1))
-	if word>>lengthBits != frameMark || length > MaxBody || length > len(segment)-at-frameHead {
+	word := binary.BigEndian.Uint64(head[4:])
+	length := int(word >> unsyncedBits & MaxBody)
+	if length > len(segment)-at-frameHead || word>>checkAt != s.check(at, word) {
 		return frame{}, false
 	}
 	body := segment[at+frameHead : at+frameHead+length]
-	if binary.BigEndian.Uint32(head) != s.sum(body)^s.placed(head[4:], at) {
+	if binary.BigEndian.Uint32(head) != s.placed(s.sum(0, body), at, word) {
 		return frame{}, false
 	}
-	return frame{at: at, body: body, synced: int(binary.BigEndian.Uint32(head[8:]))}, true
+	f = frame{at: at, body: body, own: word&ownBit != 0}
+	if unsynced := int(word & unsyncedMost); unsynced < unsyncedMost {
+		f.synced = max(0, at-unsynced)
+	}
+	return f, true
 }
 
 // next returns the first intact frame at a place or behind it.

@@ -56,6 +56,10 @@ func (l *Log) Images(ctx context.Context) ([]Image, error) {
 	for i, s := range segments {
 		images[i].Size = min(int64(s.size), int64(l.synced-s.base))
 	}
+	if s := segments[len(segments)-1]; s != l.active() { // the segment that its last frame names is not in the copy
+		end := int64(s.size - frameHead - ownBody)
+		images[len(images)-1].Size = min(images[len(images)-1].Size, end)
+	}
 	// Whoever opens the copy goes on behind its last frame.
 	for i := len(images) - 2; i >= 0 && images[i+1].Size > segmentHead; i-- {
 		images[i].Sealed = true

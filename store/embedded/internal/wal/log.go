@@ -34,8 +34,11 @@ type Config struct {
 	Needs func() Needs
 	// Salvage makes Open go on behind damage, and report it in Log.Damage.
 	Salvage bool
-	// Checksum of frames; nil is CRC-32C. For tests that break it.
-	Checksum func([]byte) uint32
+	// RestAfter is how long after the last sync the log leaves proof that everything is on
+	// disk, see rest; 0 is never, and so is NeverSync.
+	RestAfter time.Duration
+	// Checksum continues a checksum of frames; nil is CRC-32C. For tests that break it.
+	Checksum func(sum uint32, b []byte) uint32
 	Logger   *slog.Logger // nil is slog.Default()
 }
 
@@ -58,11 +61,14 @@ var (
 type Log struct {
 	disk        disk.Disk
 	logger      *slog.Logger
-	sum         func([]byte) uint32
+	sum         func(sum uint32, b []byte) uint32
+	store       [storeSize]byte // see identity
+	highest     uint32          // number that a segment has, or had
 	segmentSize int
 	syncEvery   time.Duration
 	neverSync   bool
 	needs       func() Needs
+	restAfter   time.Duration
 	damage      []DamageError
 
 	growing sync.Mutex // held while space is made: one segment, one allocation at a time
@@ -79,6 +85,7 @@ type Log struct {
 	window   window
 	written  Position // up to here it is in the files
 	synced   Position // and up to here on disk
+	rested   Position // the end of the log after the last rest
 	promised int      // bytes that were admitted and may yet be appended
 	reserved int64    // bytes of the reserve
 	largest  int64    // size of the largest segment that was ended
@@ -100,7 +107,7 @@ type Log struct {
 func newLog(c Config) *Log {
 	l := &Log{
 		disk: c.Disk, logger: c.Logger, sum: c.Checksum, segmentSize: c.SegmentSize,
-		syncEvery: c.SyncEvery, neverSync: c.NeverSync, needs: c.Needs,
+		syncEvery: c.SyncEvery, neverSync: c.NeverSync, restAfter: c.RestAfter, needs: c.Needs,
 		next: newBatch(), low: make(chan struct{}, 1), wake: make(chan struct{}, 1), closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if l.logger == nil {
@@ -114,16 +121,21 @@ func newLog(c Config) *Log {
 }
 
 // Append puts a frame behind the last one and returns where its body begins and where
-// it ends. It copies body, never waits for I/O and never fails: whether the frame got
-// anywhere, Kept and Written tell. Bytes in memory are bounded because callers wait
-// for one of these.
+// it ends. It copies body, never waits for I/O and never fails: Kept and Written report
+// whether the frame was stored. Bytes in memory are bounded because callers wait for
+// one of these.
 func (l *Log) Append(body []byte) (Spot, Position) {
-	sum := l.sum(body) // not under the mutex: it takes as long as copying
+	sum := l.sum(0, body) // not under the mutex: it takes as long as copying
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	return l.append(sum, body, false)
+}
+
+// append is Append for a body whose checksum is known, under mu.
+func (l *Log) append(sum uint32, body []byte, own bool) (Spot, Position) {
 	s := l.active()
-	synced := max(0, min(int(l.synced-s.base), s.size))
-	head := s.seal(sum, len(body), s.size, synced)
+	f := frame{at: s.size, own: own, synced: max(0, min(int(l.synced-s.base), s.size))}
+	head := s.seal(&f, sum, len(body))
 	l.window.add(s, head[:], body)
 	spot := Spot{s.number, uint32(s.size + frameHead)}
 	s.size += frameHead + len(body)
@@ -135,6 +147,13 @@ func (l *Log) Append(body []byte) (Spot, Position) {
 
 // FrameSize returns how many bytes a frame with a body of so many takes.
 func FrameSize(body int) int { return frameHead + body }
+
+// appendOwn appends a frame of the log's own, under mu.
+func (l *Log) appendOwn(kind byte, number uint32) Position {
+	body := ownFrame(kind, number)
+	_, end := l.append(l.sum(0, body), body, true)
+	return end
+}
 
 // active returns the segment that frames are appended to, under mu.
 func (l *Log) active() *segment { return l.segments[len(l.segments)-1] }
@@ -186,7 +205,12 @@ func (l *Log) Close() error {
 	<-l.stopped
 	l.growing.Lock() // no segment is begun behind the last frame
 	defer l.growing.Unlock()
-	err := l.seal()
+	var err error
+	if l.failure() == nil { // else those who waited have got the error
+		if err = passing(l.roomToRest()); err == nil { // without space for a rest the log is as durable
+			err = l.rest()
+		}
+	}
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.mu.Lock()
@@ -204,20 +228,4 @@ func (l *Log) Close() error {
 		err = errors.Join(err, s.file.Close())
 	}
 	return err
-}
-
-// seal ends the log with an empty frame that says that all before it is durable: after
-// an orderly end nothing that cannot be read passes for a torn tail.
-func (l *Log) seal() error {
-	if l.failure() != nil {
-		return nil //nolint:nilerr // those who waited were told
-	}
-	if err := l.sync(); err != nil {
-		return err
-	}
-	if err := l.roomToEnd(); err != nil {
-		return passing(err) // without that frame the log is as durable
-	}
-	l.Append(nil)
-	return l.sync()
 }

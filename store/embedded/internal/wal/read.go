@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -69,45 +70,71 @@ func (l *Log) Ends() (oldest, active uint32) {
 }
 
 // Scan calls visit for the frames of the oldest segment, in order. It reads the whole
-// segment into memory first.
+// segment into memory first. What was salvaged when the log was opened is skipped; what
+// cannot be read otherwise is a *DamageError, because messages in memory may need it.
 func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 	l.mu.Lock()
 	s := l.segments[0]
+	end, size := s.end(), s.size
 	l.mu.Unlock()
-	if err := l.Written(s.end()); err != nil {
+	if err := l.Written(end); err != nil {
 		return err
 	}
-	data, err := readAll(s.file)
+	data, _, err := readBlocks(s.file, size)
 	if err != nil {
 		return err
 	}
-	for at := segmentHead; ; {
-		f, ok := s.next(data, at) // behind what was damaged, if the log was salvaged
+	for at := segmentHead; at < size; {
+		f, ok := s.open(data, at)
+		if !ok && !l.salvaged(s.name) {
+			return &DamageError{File: s.name, Offset: at, Reason: "no intact frame, where one had been durable"}
+		}
 		if !ok {
-			return nil
+			if f, ok = s.sealer.next(data, at+1); !ok {
+				return nil
+			}
 		}
 		at = f.end()
-		if len(f.body) == 0 {
-			continue // written when the log was closed
+		if f.own || len(f.body) == 0 {
+			continue
 		}
 		if err := visit(Spot{s.number, uint32(f.at + frameHead)}, f.body); err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
-// Drop removes the oldest segment. Nothing may need it any more, and what replaces it
-// must be durable. It returns when the segment is gone for good: if a power cut
-// could bring it back when its successor is gone, so would messages that the
-// successor had removed.
-func (l *Log) Drop() error {
+// salvaged reports whether a file was damaged when the log was opened.
+func (l *Log) salvaged(name string) bool {
+	return slices.ContainsFunc(l.damage, func(d DamageError) bool { return d.File == name })
+}
+
+// Drop removes the oldest segment. Nothing may need it any more. First it makes durable
+// everything that was appended, and that the log begins with the next segment: else a
+// segment that was lost could not be told from one that was dropped. It returns when the
+// segment is gone for good: if a power cut could bring it back when its successor is gone,
+// so would messages that the successor had removed.
+//
+// When it fails with ErrFull, or because ctx ended, the segment is still there.
+func (l *Log) Drop(ctx context.Context) error {
 	l.dropping.Lock()
 	defer l.dropping.Unlock()
+	if err := l.Admit(frameHead+ownBody, Merge); err != nil {
+		return err
+	}
 	l.mu.Lock()
 	s := l.segments[0]
+	end := l.appendOwn(ownBegins, l.segments[1].number)
+	l.mu.Unlock()
+	l.Release(frameHead + ownBody)
+	if err := l.Synced(ctx, end); err != nil {
+		return err
+	}
+	l.mu.Lock()
 	l.segments = append(l.segments[:0:0], l.segments[1:]...)
 	l.mu.Unlock()
-	err := l.discard(segmentName(s.number))
+	err := l.discard(s.name)
 	if err == nil {
 		err = l.disk.Sync()
 	}
@@ -128,8 +155,8 @@ func (l *Log) CheckFiles() error {
 		return err
 	}
 	for _, s := range segments {
-		if name := segmentName(s.number); !slices.Contains(names, name) {
-			return l.fail(fmt.Errorf("%s was removed while the log was in use: %w", name, fs.ErrNotExist))
+		if !slices.Contains(names, s.name) {
+			return l.fail(fmt.Errorf("%s was removed while the log was in use: %w", s.name, fs.ErrNotExist))
 		}
 	}
 	return nil
@@ -152,21 +179,55 @@ func (l *Log) release(s *segment) error {
 
 // discard removes a segment's file, or puts it aside if there was damage in it.
 func (l *Log) discard(name string) error {
-	if slices.ContainsFunc(l.damage, func(d DamageError) bool { return d.File == name }) {
+	if l.salvaged(name) {
 		return l.disk.Rename(name, name+damagedSuffix)
 	}
 	return l.disk.Remove(name)
 }
 
-func readAll(f disk.File) ([]byte, error) {
-	size, err := f.Size()
-	if err != nil {
-		return nil, err
+const (
+	readBlock = 1 << 20 // bytes read at a time
+	readPage  = 4 << 10 // and where that fails: what a disk loses together is rarely less
+)
+
+// span is a part of a file.
+type span struct {
+	from, upto int
+	err        error // why it cannot be read
+}
+
+// readBlocks reads the first bytes of a file. What cannot be read, or is not there any
+// more, is zeros.
+func readBlocks(f disk.File, size int) (data []byte, unreadable []span, err error) {
+	data = make([]byte, size)
+	for at := 0; at < size; at += readBlock {
+		upto := min(at+readBlock, size)
+		if readSpan(f, data, at, upto) == nil {
+			continue
+		}
+		for page := at; page < upto; page += readPage {
+			end := min(page+readPage, upto)
+			err := readSpan(f, data, page, end)
+			switch {
+			case err == nil:
+				continue
+			case errors.Is(err, os.ErrClosed):
+				return nil, nil, ErrClosed
+			case len(unreadable) > 0 && unreadable[len(unreadable)-1].upto == page:
+				unreadable[len(unreadable)-1].upto = end
+			default:
+				unreadable = append(unreadable, span{page, end, err})
+			}
+		}
 	}
-	data := make([]byte, size)
-	n, err := f.ReadAt(data, 0)
-	if errors.Is(err, io.EOF) {
-		err = nil
+	return data, unreadable, nil
+}
+
+func readSpan(f disk.File, data []byte, from, upto int) error {
+	_, err := f.ReadAt(data[from:upto], int64(from))
+	if err == nil || errors.Is(err, io.EOF) {
+		return nil
 	}
-	return data[:n], err
+	clear(data[from:upto])
+	return err
 }

@@ -24,63 +24,147 @@ func (d *DamageError) Error() string {
 // makes it ready for appending. A log that does not exist is made.
 //
 // A torn tail is cut off. Damage, or an error of apply, is returned as *DamageError;
-// with Config.Salvage it is skipped and listed by [Log.Damage]. ErrGivenUp of apply is
-// returned as it is.
+// with Config.Salvage it is skipped and listed by [Log.Damage]. ErrNewer, also of
+// apply, and ErrGivenUp of apply are returned in any case.
 func Open(c Config, apply func(at Spot, body []byte) error) (*Log, error) {
 	l := newLog(c)
-	if err := l.open(c.Salvage, apply); err != nil {
-		for _, s := range l.segments {
-			err = errors.Join(err, s.file.Close())
-		}
-		return nil, err
+	r := &recovery{log: l, salvage: c.Salvage, apply: apply}
+	if err := l.open(r); err != nil {
+		return nil, errors.Join(err, l.closeFiles())
 	}
 	go l.commit()
 	return l, nil
 }
 
-func (l *Log) open(salvage bool, apply func(at Spot, body []byte) error) error {
-	if err := l.openSegments(); err != nil {
-		return err
-	}
-	r := recovery{log: l, salvage: salvage, apply: apply}
-	for i, s := range l.segments {
-		if i > 0 && s.number != l.segments[i-1].number+1 {
-			missing := &DamageError{File: segmentName(l.segments[i-1].number + 1), Reason: "the file is missing"}
-			if err := r.found(missing); err != nil {
-				return err
-			}
-		}
-		if err := r.read(s, l.emptyFrom(i+1)); err != nil {
-			return err
-		}
-	}
-	return l.begin()
+// Inspect reads the log as Open with Config.Salvage does, but changes nothing, and
+// returns all damage.
+func Inspect(c Config, apply func(at Spot, body []byte) error) ([]DamageError, error) {
+	l := newLog(c)
+	r := &recovery{log: l, salvage: true, readOnly: true, apply: apply}
+	err := r.run()
+	return l.damage, errors.Join(err, l.closeFiles())
 }
 
-// openSegments opens the files of the log. A segment's size is that of its file until
-// it has been read.
-func (l *Log) openSegments() error {
-	numbers, err := l.tidy()
+func (l *Log) open(r *recovery) error {
+	if err := l.tidy(); err != nil {
+		return err
+	}
+	if err := r.run(); err != nil {
+		return err
+	}
+	return l.begin(r.foreign)
+}
+
+func (l *Log) closeFiles() error {
+	var err error
+	for _, s := range l.segments {
+		err = errors.Join(err, s.file.Close())
+	}
+	return err
+}
+
+// Damage returns what was skipped when the log was opened with Config.Salvage.
+func (l *Log) Damage() []DamageError { return l.damage }
+
+// tidy removes files that a crash may have left behind.
+func (l *Log) tidy() error {
+	names, err := l.disk.List()
 	if err != nil {
 		return err
 	}
-	for _, number := range numbers {
-		f, err := l.disk.Open(segmentName(number))
-		if err != nil {
-			return err
+	for _, name := range names {
+		if strings.HasSuffix(name, logSuffix+newSuffix) {
+			if err := l.disk.Remove(name); err != nil {
+				return err
+			}
 		}
-		s := &segment{number: number, file: f, sealer: sealer{sum: l.sum}}
-		l.segments = append(l.segments, s)
-		size, err := f.Size()
-		if err != nil {
-			return err
-		}
-		s.size = int(size)
 	}
 	return nil
 }
 
-// emptyFrom reports whether no segment from the i-th on has anything behind its header.
+// recovery reads segments, the oldest first.
+type recovery struct {
+	log      *Log
+	salvage  bool
+	readOnly bool
+	apply    func(at Spot, body []byte) error
+	begins   uint32     // number of the first segment that is needed
+	foreign  []*segment // salvaged, but not of this log
+}
+
+// found reports damage, or notes it when it is to be skipped.
+func (r *recovery) found(d *DamageError) error {
+	if !r.salvage {
+		return d
+	}
+	if !r.readOnly {
+		r.log.logger.Error("skipping what is damaged",
+			slog.String("file", d.File), slog.Int("offset", d.Offset), slog.Int("bytes", d.Bytes), slog.String("reason", d.Reason))
+	}
+	r.log.damage = append(r.log.damage, *d)
+	return nil
+}
+
+func (r *recovery) run() error {
+	if err := r.identify(); err != nil {
+		return err
+	}
+	l := r.log
+	var previous *segment
+	for i, s := range l.segments {
+		if err := r.follows(previous, s); err != nil {
+			return err
+		}
+		if err := r.read(s, l.emptyFrom(i+1)); err != nil {
+			return err
+		}
+		previous = s
+	}
+	return r.complete(previous)
+}
+
+// follows checks that a segment is the one that follows another, nil for none.
+func (r *recovery) follows(previous, s *segment) error {
+	if previous == nil {
+		return nil
+	}
+	if want := max(previous.number+1, previous.next); s.number > want {
+		return r.missing(want, s.number-1)
+	}
+	if s.lost || previous.lost || s.before == previous.identity.salt {
+		return nil
+	}
+	return r.found(&DamageError{File: s.name, Reason: fmt.Sprintf("it does not follow this %s: one of them is from another copy of the store", previous.name)})
+}
+
+// missing reports a gap.
+func (r *recovery) missing(first, last uint32) error {
+	d := &DamageError{File: segmentName(first), Reason: "the file is missing"}
+	if last != first {
+		d.Reason = fmt.Sprintf("all files from this to %s are missing", segmentName(last))
+	}
+	return r.found(d)
+}
+
+// complete checks that neither the first segments nor the last are missing. What was
+// dropped may still be there: a crash came before that was durable.
+func (r *recovery) complete(last *segment) error {
+	l := r.log
+	if last == nil {
+		return nil
+	}
+	if first := l.segments[0].number; first > r.begins {
+		if err := r.missing(r.begins, first-1); err != nil {
+			return err
+		}
+	}
+	if last.next > 0 {
+		return r.missing(last.next, last.next)
+	}
+	return nil
+}
+
+// emptyFrom reports whether no segment from the i-th on has anything behind its head.
 func (l *Log) emptyFrom(i int) bool {
 	for _, s := range l.segments[i:] {
 		if s.size > segmentHead {
@@ -90,144 +174,134 @@ func (l *Log) emptyFrom(i int) bool {
 	return true
 }
 
-// Damage returns what was skipped when the log was opened with Config.Salvage.
-func (l *Log) Damage() []DamageError { return l.damage }
-
-// tidy removes files that a crash may have left behind and returns the numbers of
-// the segments in order.
-func (l *Log) tidy() ([]uint32, error) {
-	names, err := l.disk.List()
-	if err != nil {
-		return nil, err
-	}
-	var numbers []uint32
-	for _, name := range names {
-		if number, ok := segmentNumber(name); ok {
-			numbers = append(numbers, number) // names of one length: their order is that of the numbers
-		}
-		if strings.HasSuffix(name, logSuffix+newSuffix) {
-			if err := l.disk.Remove(name); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return numbers, nil
-}
-
-// recovery reads segments, the oldest first.
-type recovery struct {
-	log     *Log
-	salvage bool
-	apply   func(at Spot, body []byte) error
-}
-
-// found reports damage, or notes it when it is to be skipped.
-func (r *recovery) found(d *DamageError) error {
-	if !r.salvage {
-		return d
-	}
-	r.log.logger.Error("skipping what is damaged",
-		slog.String("file", d.File), slog.Int("offset", d.Offset), slog.Int("bytes", d.Bytes), slog.String("reason", d.Reason))
-	r.log.damage = append(r.log.damage, *d)
-	return nil
-}
-
 // read applies the frames of a segment. The last one with content may have a torn
 // tail; the others were made durable before anything was written behind them.
 func (r *recovery) read(s *segment, last bool) error {
-	data, err := readAll(s.file)
+	if s.lost {
+		return nil
+	}
+	data, unreadable, err := readBlocks(s.file, s.size)
 	if err != nil {
 		return err
 	}
-	if err := s.readHeader(data); err != nil {
-		return r.found(&DamageError{File: segmentName(s.number), Bytes: len(data), Reason: err.Error()})
+	t := &tail{segment: s, data: data, last: last}
+	for _, u := range unreadable {
+		if err := r.found(&DamageError{File: s.name, Offset: u.from, Bytes: u.upto - u.from, Reason: "cannot be read: " + u.err.Error()}); err != nil {
+			return err
+		}
+		s.proven = max(s.proven, u.upto) // it was written, and the disk is to blame
 	}
-	at := segmentHead
-	for at < len(data) {
+	for at := segmentHead; ; {
 		f, ok := s.open(data, at)
-		if ok {
-			if err := r.applyFrame(s, f); err != nil {
+		switch {
+		case ok:
+			if err := r.applyFrame(s, &f); err != nil {
 				return err
 			}
 			at = f.end()
-			continue
+		case at >= t.known(at):
+			return r.finish(s, t, at)
+		default:
+			next := t.next(at)
+			if err := r.found(&DamageError{File: s.name, Offset: at, Bytes: next - at, Reason: "no intact frame, where one had been durable"}); err != nil {
+				return err
+			}
+			at = next
 		}
-		next, durable := s.proof(data, at)
-		if last && !durable {
-			return r.log.cut(s, at)
-		}
-		d := &DamageError{File: segmentName(s.number), Offset: at, Bytes: next - at, Reason: "no intact frame, where one had been durable"}
-		if err := r.found(d); err != nil {
-			return err
-		}
-		at = next
+	}
+}
+
+// finish ends the reading of a segment at the first place that is not known to have
+// been durable.
+func (r *recovery) finish(s *segment, t *tail, at int) error {
+	at = min(at, len(t.data)) // the end may be missing
+	s.proven = min(s.proven, at)
+	if !t.last && s.next == 0 {
+		return r.found(&DamageError{File: s.name, Offset: at, Reason: "it was cut short: nothing says that it ended here"})
+	}
+	if r.readOnly || !t.last {
+		return nil
+	}
+	s.tail = t.data[s.proven:at]
+	if at < len(t.data) {
+		return r.log.cut(s, at)
 	}
 	return nil
 }
 
-func (r *recovery) applyFrame(s *segment, f frame) error {
-	if len(f.body) == 0 {
-		return nil // written when the log was closed
+// tail is what there is to know about the end of a segment.
+type tail struct {
+	*segment
+	data  []byte
+	last  bool
+	asked bool
+}
+
+// known returns up to where a segment is known to have been durable: as its note, the
+// frames that can be read, or a segment behind it say. It is called at the first place
+// without an intact frame.
+func (t *tail) known(at int) int {
+	if t.asked {
+		return t.proven
 	}
-	if err := r.apply(Spot{s.number, uint32(f.at + frameHead)}, f.body); errors.Is(err, ErrGivenUp) {
+	t.asked = true
+	if !t.last {
+		t.proven = max(t.proven, len(t.data))
+		return t.proven
+	}
+	t.proven = max(t.proven, segmentHead, t.readNote(t.data))
+	for f, ok := t.sealer.next(t.data, at); ok; f, ok = t.sealer.next(t.data, f.end()) {
+		t.proven = max(t.proven, f.synced)
+	}
+	return t.proven
+}
+
+// next returns where the next intact frame is, or the end.
+func (t *tail) next(at int) int {
+	if f, ok := t.sealer.next(t.data, at+1); ok {
+		return f.at
+	}
+	return max(len(t.data), t.proven)
+}
+
+// applyFrame does what a frame says.
+func (r *recovery) applyFrame(s *segment, f *frame) error {
+	s.next, s.rests, s.proven = 0, len(f.body) == 0, max(s.proven, f.synced)
+	err := r.applyBody(s, f)
+	if err == nil || errors.Is(err, ErrGivenUp) {
 		return err
-	} else if err != nil {
-		return r.found(&DamageError{File: segmentName(s.number), Offset: f.at, Bytes: f.end() - f.at, Reason: err.Error()})
 	}
-	return nil
+	if errors.Is(err, ErrNewer) {
+		return fmt.Errorf("%s, offset %d: %w", s.name, f.at, err)
+	}
+	return r.found(&DamageError{File: s.name, Offset: f.at, Bytes: f.end() - f.at, Reason: err.Error()})
 }
 
-// proof reports whether a place was durable once, as an intact frame behind it can
-// tell, and where the next intact frame is, or the end.
-func (s *segment) proof(data []byte, at int) (next int, durable bool) {
-	f, ok := s.next(data, at+1)
-	if !ok {
-		return len(data), false
-	}
-	for next = f.at; ok; f, ok = s.next(data, f.end()) {
-		if f.synced > at {
-			return next, true
+func (r *recovery) applyBody(s *segment, f *frame) error {
+	if !f.own {
+		if len(f.body) == 0 {
+			return nil
 		}
+		return r.apply(Spot{s.number, uint32(f.at + frameHead)}, f.body)
 	}
-	return next, false
+	kind, number, err := readOwn(f.body)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case ownEnd:
+		s.next = number
+		r.log.highest = max(r.log.highest, number)
+	case ownBegins:
+		r.begins = max(r.begins, number)
+	}
+	return nil
 }
 
 // cut cuts off a torn tail.
 func (l *Log) cut(s *segment, at int) error {
 	l.logger.Warn("cutting off the torn end of the log: it was being written when the process or the power went",
-		slog.String("file", segmentName(s.number)), slog.Int("offset", at), slog.Int("bytes", s.size-at))
+		slog.String("file", s.name), slog.Int("offset", at), slog.Int("bytes", s.size-at))
 	s.size = at
 	return errors.Join(s.file.Truncate(int64(at)), s.file.Sync())
-}
-
-// begin makes the log ready for appending. It makes durable what was read, since a
-// caller may be told of it without anything being appended.
-func (l *Log) begin() error {
-	if len(l.segments) == 0 {
-		s := &segment{number: 1, sealer: sealer{sum: l.sum}}
-		if err := createSegment(l.disk, s, allocateLeast); err != nil {
-			return err
-		}
-		l.segments = append(l.segments, s)
-	}
-	for i, s := range l.segments[1:] {
-		s.base = l.segments[i].end()
-	}
-	for _, s := range l.segments[:len(l.segments)-1] {
-		l.largest = max(l.largest, int64(s.size))
-	}
-	l.active().limit = l.limit(int64(l.active().end()))
-	l.largest = max(l.largest, int64(l.active().limit), int64(l.active().size))
-	l.current = l.active()
-	l.written = l.current.end()
-	l.synced = l.written
-	for i, s := range l.segments {
-		if !l.emptyFrom(i + 1) {
-			continue // it was durable before the next was written to
-		}
-		if err := s.file.Sync(); err != nil {
-			return err
-		}
-	}
-	return l.disk.Sync()
 }

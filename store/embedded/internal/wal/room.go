@@ -80,7 +80,7 @@ func (l *Log) promise(n int, use Use) (done bool, err error) {
 		return false, l.err
 	case l.full && use == Add:
 		return false, fmt.Errorf("what is left is kept for messages to go: %w", ErrFull)
-	case s.size >= s.limit, int64(s.size+l.promised+n) > s.allocated:
+	case s.size >= s.limit, int64(s.size+l.promised+n+slack) > s.allocated:
 		return false, nil
 	case use == Add && l.reserved < l.floor(Add):
 		return false, nil
@@ -101,7 +101,7 @@ func (l *Log) grow(n, ahead int) error {
 	if size >= s.limit {
 		return l.roll(max(n, min(ahead, allocateLeast)))
 	}
-	want := int64(size + promised + max(n, min(ahead, max(size/4, allocateLeast))))
+	want := int64(size + promised + slack + max(n, min(ahead, max(size/4, allocateLeast))))
 	if want <= s.allocated {
 		return nil
 	}
@@ -118,11 +118,23 @@ func (l *Log) grow(n, ahead int) error {
 // new one. It is called with growing held.
 func (l *Log) roll(n int) error {
 	l.mu.Lock()
-	old, promised := l.active(), l.promised
-	total := int64(old.end() - l.segments[0].base)
+	old, promised, oldest := l.active(), l.promised, l.segments[0]
+	total, ending := int64(old.end()-oldest.base), int64(old.size+slack)
 	l.mu.Unlock()
-	s := &segment{number: old.number + 1, sealer: sealer{sum: l.sum}, limit: l.limit(total)}
-	if err := createSegment(l.disk, s, int64(segmentHead+promised+n)); err != nil {
+	if ending > old.allocated { // nothing was admitted since the log was opened
+		if err := old.file.Allocate(ending); err != nil {
+			return l.cannotGrow(err)
+		}
+		l.mu.Lock()
+		old.allocated = ending
+		l.mu.Unlock()
+	}
+	s, err := l.newSegment(max(old.number, l.highest)+1, old, oldest.number)
+	if err != nil {
+		return err
+	}
+	s.limit = l.limit(total)
+	if err := createSegment(l.disk, s, int64(segmentHead+promised+slack+n)); err != nil {
 		return err // nothing has changed: a lack of descriptors, or of space, may pass
 	}
 	if err := l.disk.Sync(); err != nil {
@@ -162,12 +174,14 @@ func (l *Log) publish(s *segment, n int) (missing int64, err error) {
 	if l.err != nil { // the log has stopped meanwhile: the segment stays empty
 		return 0, l.err
 	}
-	if want := int64(segmentHead + l.promised + n); want > s.allocated {
+	if want := int64(segmentHead + l.promised + slack + n); want > s.allocated {
 		return want, nil
 	}
 	old := l.active()
+	l.appendOwn(ownEnd, s.number)
 	l.largest = max(l.largest, int64(old.size), int64(s.limit))
-	s.base = old.end()
+	s.base = old.end() - segmentHead // positions count frames only
+	l.highest = s.number
 	l.segments = append(l.segments, s)
 	return 0, nil
 }
@@ -180,17 +194,23 @@ func (l *Log) cannotGrow(err error) error {
 	return l.fail(err)
 }
 
-// roomToEnd makes space for the frame that ends the log. It is called with growing held.
-func (l *Log) roomToEnd() error {
+// roomToRest makes space for the frame that ends the log. It is called with growing held.
+func (l *Log) roomToRest() error {
 	l.mu.Lock()
 	s := l.active()
 	want := int64(s.size + l.promised + frameHead)
-	enough := want <= s.allocated
+	enough := want <= s.allocated || s.end() == l.rested
 	l.mu.Unlock()
 	if enough {
 		return nil
 	}
-	return l.squeezed(frameHead, Merge, func() error { return s.file.Allocate(want) })
+	if err := l.squeezed(frameHead, Merge, func() error { return s.file.Allocate(want) }); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	s.allocated = max(s.allocated, want)
+	l.mu.Unlock()
+	return nil
 }
 
 // Roll ends the active segment, so that it can be merged.

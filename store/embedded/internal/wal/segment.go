@@ -17,24 +17,65 @@ const (
 	Version = 1
 
 	segmentMagic = "DUEQLOG\n"
-	segmentHead  = 32 // bytes of a segment's header
+	headerSize   = 64
+	versionAt    = 8
+	sizeAt       = 10
+	storeSize    = 16
 	saltSize     = 8
-	logSuffix    = ".log"
-	newSuffix    = ".new" // not in use yet
-	// damagedSuffix is that of segments that were salvaged, for whoever wants to look.
+	noteAt       = 512  // offset of the note
+	noteSize     = 8    // bytes of it
+	copyAt       = 4096 // offset of the second copy of the header: another page
+	segmentHead  = copyAt + headerSize
+
+	logSuffix = ".log"
+	newSuffix = ".new" // not in use yet
+	// damagedSuffix is that of segments that were salvaged, kept for inspection.
 	damagedSuffix = ".damaged"
 	nameDigits    = 10
 )
 
-// segment is one file of the log. Its number never changes and is never used again.
+// ErrNewer means that a newer version of this program wrote something that this one does
+// not know. It is never treated as damage.
+var ErrNewer = errors.New("written by a newer version of dueq")
+
+// identity is what the header of a segment says. It never changes.
+type identity struct {
+	number uint32          // never used again
+	store  [storeSize]byte // random, the same in all segments of a store
+	salt   [saltSize]byte  // random, see sealer
+	before [saltSize]byte  // salt of the segment before
+	oldest uint32          // number of the oldest segment when this one was made
+}
+
+// segment is one file of the log.
 type segment struct {
+	identity
 	sealer
-	number    uint32
+	name      string // of its file
 	file      disk.File
 	base      Position // of its first byte
-	size      int      // bytes appended, written or not, header included
+	size      int      // bytes appended, written or not, head included
 	limit     int      // the size at which it is full
 	allocated int64    // bytes of the file that cannot fail for want of space
+
+	// Known since the segment was read, when the log was opened.
+	lost   bool   // no header can be read
+	next   uint32 // number of the segment that follows, if its last frame says so
+	rests  bool   // its last frame is an empty one
+	proven int    // up to here it is known to be on disk
+	tail   []byte // what is behind that
+}
+
+// newSegment returns a segment that follows another, which is nil for the first.
+func (l *Log) newSegment(number uint32, previous *segment, oldest uint32) (*segment, error) {
+	s := &segment{name: segmentName(number)}
+	s.number, s.store, s.oldest = number, l.store, oldest
+	if previous != nil {
+		s.before = previous.identity.salt
+	}
+	_, err := rand.Read(s.identity.salt[:])
+	s.sealer = sealer{salt: s.identity.salt, sum: l.sum}
+	return s, err
 }
 
 // end returns the position behind the last byte.
@@ -49,73 +90,81 @@ func segmentNumber(name string) (number uint32, ok bool) {
 	return uint32(n), ok && err == nil && segmentName(uint32(n)) == name
 }
 
-// header returns a segment's first bytes: the magic (8 bytes), the version (2), the
-// header's size (2), the number (4), the salt (8), zeros (4), the CRC-32C of all
-// that (4).
-func (s *segment) header() []byte {
-	h := make([]byte, 0, segmentHead)
+// header returns the bytes of a header: docs/FILE_FORMAT.md.
+func (i *identity) header() []byte {
+	h := make([]byte, 0, headerSize)
 	h = append(h, segmentMagic...)
 	h = binary.BigEndian.AppendUint16(h, Version)
-	h = binary.BigEndian.AppendUint16(h, segmentHead)
-	h = binary.BigEndian.AppendUint32(h, s.number)
-	h = append(h, s.salt[:]...)
-	h = append(h, 0, 0, 0, 0)
-	return binary.BigEndian.AppendUint32(h, checksum(h))
+	h = binary.BigEndian.AppendUint16(h, headerSize)
+	h = binary.BigEndian.AppendUint32(h, i.number)
+	h = append(h, i.store[:]...)
+	h = append(h, i.salt[:]...)
+	h = append(h, i.before[:]...)
+	h = binary.BigEndian.AppendUint32(h, i.oldest)
+	h = append(h, make([]byte, headerSize-4-len(h))...)
+	return binary.BigEndian.AppendUint32(h, checksum(0, h))
 }
 
 var errHeader = errors.New("the header is damaged")
 
-// readHeader sets s.salt from a segment's bytes.
-func (s *segment) readHeader(b []byte) error {
-	if len(b) < segmentHead {
-		return errHeader
+// readHeader reads a header at the beginning of b. A version that is not known is
+// ErrNewer only if the checksum is right, which is in the same place in all versions.
+func readHeader(b []byte) (identity, error) {
+	var i identity
+	if len(b) < headerSize || string(b[:versionAt]) != segmentMagic {
+		return i, errHeader
 	}
-	version := binary.BigEndian.Uint16(b[8:])
-	if binary.BigEndian.Uint32(b[28:]) != checksum(b[:28]) || string(b[:8]) != segmentMagic {
-		return errHeader
+	version, size := binary.BigEndian.Uint16(b[versionAt:]), int(binary.BigEndian.Uint16(b[sizeAt:]))
+	if size < headerSize || size > len(b) || binary.BigEndian.Uint32(b[size-4:]) != checksum(0, b[:size-4]) {
+		return i, errHeader
 	}
 	if version != Version {
-		return fmt.Errorf("format version %d, this program reads %d", version, Version)
+		return i, fmt.Errorf("format version %d, this program reads version %d: %w", version, Version, ErrNewer)
 	}
-	if number := binary.BigEndian.Uint32(b[12:]); number != s.number {
-		return fmt.Errorf("the file is that of segment %d", number)
-	}
-	copy(s.salt[:], b[16:])
-	return nil
+	i.number = binary.BigEndian.Uint32(b[12:])
+	copy(i.store[:], b[16:])
+	copy(i.salt[:], b[32:])
+	copy(i.before[:], b[40:])
+	i.oldest = binary.BigEndian.Uint32(b[48:])
+	return i, nil
 }
 
-// createSegment makes a file with nothing but a header, durably. It gets its name
+// head returns the bytes of a segment before its first frame.
+func (i *identity) head() []byte {
+	b := make([]byte, segmentHead)
+	copy(b, i.header())
+	copy(b[copyAt:], i.header())
+	return b
+}
+
+// createSegment makes a file with nothing but a head, durably. It gets its name
 // when all of it is on disk, so a segment with a bad header is never a crash.
 func createSegment(d disk.Disk, s *segment, space int64) (err error) {
-	if _, err := rand.Read(s.salt[:]); err != nil {
-		return err
-	}
-	name := segmentName(s.number)
-	f, err := d.Create(name + newSuffix)
+	f, err := d.Create(s.name + newSuffix)
 	if errors.Is(err, fs.ErrExist) { // left by a try that failed
-		if err := d.Remove(name + newSuffix); err != nil {
+		if err := d.Remove(s.name + newSuffix); err != nil {
 			return err
 		}
-		f, err = d.Create(name + newSuffix)
+		f, err = d.Create(s.name + newSuffix)
 	}
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, f.Close(), d.Remove(name+newSuffix))
+			err = errors.Join(err, f.Close(), d.Remove(s.name+newSuffix))
 		}
 	}()
 	if err := f.Allocate(space); err != nil {
 		return err
 	}
-	if _, err := f.WriteAt(s.header(), 0); err != nil {
+	if _, err := f.WriteAt(s.head(), 0); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
 		return err
 	}
-	if err := d.Rename(name+newSuffix, name); err != nil {
+	if err := d.Rename(s.name+newSuffix, s.name); err != nil {
 		return err
 	}
 	s.file, s.size, s.allocated = f, segmentHead, space

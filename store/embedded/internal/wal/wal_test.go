@@ -3,10 +3,12 @@ package wal
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,6 +21,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+var quiet = slog.New(slog.DiscardHandler)
+
 // rig is a log on a disk in memory, and the frames that were read when it was opened.
 type rig struct {
 	*Log
@@ -30,7 +34,7 @@ type rig struct {
 func open(t *testing.T, d *faultdisk.Disk, change func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, disk: d}
-	c := Config{Disk: d, SegmentSize: 4 << 10, Logger: slog.New(slog.DiscardHandler)}
+	c := Config{Disk: d, SegmentSize: 8 << 10, Logger: quiet}
 	if change != nil {
 		change(&c)
 	}
@@ -52,6 +56,11 @@ func (r *rig) put(body string) (Spot, Position) {
 	}
 	defer r.Release(len(body) + frameHead)
 	return r.Append([]byte(body))
+}
+
+func (r *rig) closed() {
+	r.t.Helper()
+	r.must(r.Close())
 }
 
 func (r *rig) must(err error) {
@@ -240,23 +249,26 @@ func TestTheWindowIsBounded(t *testing.T) {
 	r.must(r.Close())
 }
 
-func TestUnknownVersionsAreRefused(t *testing.T) {
+func TestOpen_NewerVersionIsNeitherReadNorSalvaged(t *testing.T) {
 	t.Parallel()
-	d := faultdisk.New()
-	s := &segment{number: 1}
-	header := s.header()
-	header[9] = 2
-	copy(header[28:], binaryChecksum(header[:28]))
-	d.Put(segmentName(1), header)
-	_, err := Open(Config{Disk: d}, nil)
-	if _, ok := errors.AsType[*DamageError](err); !ok || !bytes.Contains([]byte(err.Error()), []byte("version 2, this program reads 1")) {
-		t.Errorf("got %v", err)
+	for _, salvage := range []bool{false, true} {
+		d := faultdisk.New()
+		open(t, d, nil).closed()
+		data := d.Bytes(segmentName(1))
+		for _, at := range []int{0, copyAt} {
+			header := data[at : at+headerSize]
+			header[versionAt+1] = 2
+			binary.BigEndian.PutUint32(header[headerSize-4:], checksum(0, header[:headerSize-4]))
+		}
+		before := bytes.Clone(data)
+		_, err := Open(Config{Disk: d, Salvage: salvage, Logger: quiet}, nil)
+		if !errors.Is(err, ErrNewer) || !strings.Contains(err.Error(), "format version 2, this program reads version 1") {
+			t.Errorf("salvage %v: %v", salvage, err)
+		}
+		if !bytes.Equal(d.Bytes(segmentName(1)), before) {
+			t.Errorf("salvage %v: the file was changed", salvage)
+		}
 	}
-}
-
-func binaryChecksum(b []byte) []byte {
-	sum := checksum(b)
-	return []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)}
 }
 
 // A message may hold the bytes of a frame: they are none where they stand.
@@ -270,9 +282,9 @@ func TestAFrameInABodyIsNoFrame(t *testing.T) {
 	_, end = r.put(string(inner) + string(inner))
 	r.must(r.Synced(t.Context(), end))
 	size := len(d.Bytes(segmentName(1)))
-	r.must(r.Close())
 	torn := faultdisk.New()
 	torn.Put(segmentName(1), bytes.Clone(d.Bytes(segmentName(1))[:size-1]))
+	r.must(r.Close())
 	again := open(t, torn, nil)
 	if len(again.read) != 1 {
 		t.Errorf("read %q", again.read)
@@ -308,7 +320,7 @@ func FuzzOpen(f *testing.F) {
 		d := faultdisk.New()
 		d.Put(segmentName(1), data)
 		var read [][]byte
-		l, err := Open(Config{Disk: d, Logger: slog.New(slog.DiscardHandler)}, func(_ Spot, body []byte) error {
+		l, err := Open(Config{Disk: d, Logger: quiet}, func(_ Spot, body []byte) error {
 			read = append(read, body)
 			return nil
 		})
