@@ -10,8 +10,9 @@ import (
 )
 
 const (
-	// DirMode and FileMode are the modes of what a store makes: for its owner alone.
-	DirMode    = 0o700
+	// DirMode is the mode of a directory that a store makes: for its owner alone.
+	DirMode = 0o700
+	// FileMode is the mode of a file that a store makes: for its owner alone.
 	FileMode   = 0o600
 	lockName   = "lock"
 	maxPidText = 20
