@@ -138,10 +138,11 @@ func (c *consuming) end() (time.Duration, error) {
 // network is a store that is reached over something that can fail.
 type network struct {
 	store.Store
-	mu     sync.Mutex
-	fault  func(op string) fault
-	broken map[int]fault // what happens to calls that are about a partition
-	calls  map[string]int
+	mu      sync.Mutex
+	fault   func(op string) fault
+	broken  map[int]fault // what happens to calls that are about a partition
+	calls   map[string]int
+	claimed func() // called after each claim
 }
 
 // fault is what happens to a call.
@@ -172,6 +173,13 @@ func (n *network) breakPartitions(f fault, indexes ...int) {
 	for _, i := range indexes {
 		n.broken[i] = f
 	}
+}
+
+// afterClaim calls f after each claim from now on, before the caller has its answer.
+func (n *network) afterClaim(f func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.claimed = f
 }
 
 func (n *network) count(op string) int {
@@ -241,6 +249,12 @@ func (n *network) Push(ctx context.Context, p store.Partition, r store.PushReque
 }
 
 func (n *network) Claim(ctx context.Context, p store.Partition, r store.ClaimRequest) (store.ClaimResult, error) {
+	n.mu.Lock()
+	claimed := n.claimed
+	n.mu.Unlock()
+	if claimed != nil {
+		defer claimed()
+	}
 	return over(ctx, n, "claim", p.Index, func() (store.ClaimResult, error) { return n.Store.Claim(ctx, p, r) })
 }
 
@@ -255,6 +269,17 @@ func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int
 
 func (n *network) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {
 	return over(ctx, n, "configure", everywhere, func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
+}
+
+// Watch is counted, and never fails.
+func (n *network) Watch(ctx context.Context, queue string, notify func(store.Event)) error {
+	n.mu.Lock()
+	if n.calls == nil {
+		n.calls = map[string]int{}
+	}
+	n.calls["watch"]++
+	n.mu.Unlock()
+	return n.Store.Watch(ctx, queue, notify)
 }
 
 // Close leaves the store to the client that is spared.

@@ -44,7 +44,9 @@ const (
 // answer and the others have nothing), [ErrClosed], the error of ctx. A message that is handed over after
 // ctx has ended is released at once and has lost no attempt. Costs one round trip, and one
 // more when a message is on its last attempt or its last lease ran out: the store records
-// that it is about to be handled. While waiting, one every 2 s.
+// that it is about to be handled. While waiting, one every 2 s and one for each message
+// that comes. The first wait for a queue subscribes to its hints, which is one connection to
+// Redis for all that wait, and is kept until nobody has waited for a minute.
 func (q *Queue) Receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, error) {
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("receive", q.name, "", err)
@@ -80,11 +82,12 @@ func (c ReceiveConfig) complete() (ReceiveConfig, error) {
 // receive asks, and if it is to wait, asks again when something may be due.
 func (q *Queue) receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, error) {
 	end := time.Now().Add(c.Wait)
+	heard := q.bell.Heard()
 	deliveries, wait, err := q.claim(ctx, c)
 	if c.Wait == 0 || len(deliveries) > 0 || !worthWaiting(err) {
 		return deliveries, err
 	}
-	rung, leave := q.bell.Join(ctx, q.client.store, q.name, &q.client.running)
+	rung, leave := q.bell.Join(q.client.open, &q.client.running, q.client.store, q.name, heard)
 	defer leave()
 	for {
 		left := time.Until(end)

@@ -3,6 +3,7 @@ package dueq_test
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,6 +45,62 @@ func TestReceiveWaitsForTheNextMessage(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestReceive_WaitsOfALoopShareOneSubscription(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		wait := func() (claims int) {
+			r.Helper()
+			before := r.net.count("claim")
+			timer := time.AfterFunc(time.Second, func() { r.send(dueq.Message{}) })
+			defer timer.Stop()
+			got, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: 20 * time.Second})
+			r.must(err)
+			if len(got) != 1 {
+				r.Fatalf("%d deliveries, want 1", len(got))
+			}
+			r.must(got[0].Ack(r.Context()))
+			return r.net.count("claim") - before
+		}
+		if n := wait(); n > 3 {
+			r.Errorf("the first wait took %d claims, want one at the start, one when it listens, one for the message", n)
+		}
+		for range 3 {
+			r.sleep(30 * time.Second) // less than a subscription is kept
+			if n := wait(); n != 2 {
+				r.Errorf("a wait took %d claims, want one at the start and one for the message", n)
+			}
+		}
+		if n := r.net.count("watch"); n != 1 {
+			r.Errorf("%d subscriptions, want 1", n)
+		}
+		r.sleep(2 * time.Minute)
+		wait()
+		if n := r.net.count("watch"); n != 2 {
+			r.Errorf("%d subscriptions after a long pause, want 2", n)
+		}
+	})
+}
+
+// A hint between a claim that finds nothing and the wait behind it must not be missed.
+func TestReceive_HintBeforeTheWaitIsNotMissed(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		_, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: time.Second})
+		r.must(err) // the subscription is there from now on
+		var once sync.Once
+		r.net.afterClaim(func() {
+			once.Do(func() {
+				r.send(dueq.Message{})
+				synctest.Wait() // until the hint has arrived
+			})
+		})
+		start := time.Now()
+		got, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: 20 * time.Second})
+		r.must(err)
+		if waited := time.Since(start); len(got) != 1 || waited > 100*time.Millisecond {
+			r.Errorf("%d deliveries after %s, want 1 at once", len(got), waited)
+		}
+	})
 }
 
 func TestReceivedDeliveryIsSettledByHand(t *testing.T) {

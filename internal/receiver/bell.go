@@ -8,31 +8,52 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Bell rings for everybody who waits for messages of a queue when the store hints at
-// some. It watches the queue only while somebody waits, once for all of them. The zero
-// Bell is ready to use.
+// linger is how long a watch goes on when nobody waits any more. Callers that receive in
+// a loop wait again soon, and on Redis each new watch costs a connection.
+const linger = time.Minute
+
+// Bell rings for all callers that wait for messages of a queue when the store hints at
+// some. One watch serves them all. It begins with the first that waits and ends when
+// nobody has waited for a while. The zero Bell is ready to use.
 type Bell struct {
 	mu      sync.Mutex
+	heard   uint64 // hints so far
 	waiting map[chan struct{}]struct{}
-	stop    context.CancelFunc
+	stop    context.CancelFunc // ends the watch; nil when there is none
+	rest    *time.Timer        // calls stop
 }
 
-// Join returns what is sent to at every hint, from now until leave is called. Hints
-// that were missed before are made up for by one at the start. The watch is for all who
-// wait, so it does not end with the ctx of the first.
+// Heard returns how many hints there have been. A caller asks before it looks for
+// messages, and passes the answer to Join, so that it misses no hint in between.
+func (b *Bell) Heard() uint64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.heard
+}
+
+// Join returns a channel that receives at every hint after the first heard ones, until
+// leave is called. A watch that begins now sends one as soon as it listens. The watch is
+// shared, so it outlives the caller: it ends with life, in running.
 func (b *Bell) Join(
-	ctx context.Context, s store.Store, queue string, running *sync.WaitGroup,
+	life context.Context, running *sync.WaitGroup, s store.Store, queue string, heard uint64,
 ) (rung <-chan struct{}, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) == 0 {
-		ctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-		b.stop = stop
+	if b.waiting == nil {
 		b.waiting = map[chan struct{}]struct{}{}
+	}
+	if b.rest != nil {
+		b.rest.Stop()
+	}
+	if b.stop == nil {
+		ctx, stop := context.WithCancel(life)
+		b.stop = stop
 		running.Go(func() { b.watch(ctx, s, queue) })
 	}
 	mine := make(chan struct{}, 1)
-	mine <- struct{}{}
+	if b.heard != heard {
+		mine <- struct{}{}
+	}
 	b.waiting[mine] = struct{}{}
 	return mine, func() { b.leave(mine) }
 }
@@ -42,11 +63,22 @@ func (b *Bell) leave(mine chan struct{}) {
 	defer b.mu.Unlock()
 	delete(b.waiting, mine)
 	if len(b.waiting) == 0 {
-		b.stop()
+		b.rest = time.AfterFunc(linger, b.endWatch)
 	}
 }
 
-// watch goes on after errors: those who wait also look by themselves, and tell.
+// endWatch ends the watch unless a caller has come while its timer fired.
+func (b *Bell) endWatch() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) == 0 && b.stop != nil {
+		b.stop()
+		b.stop = nil
+	}
+}
+
+// watch goes on after errors: callers that wait also look without a hint, and report
+// what they find.
 func (b *Bell) watch(ctx context.Context, s store.Store, queue string) {
 	const again = time.Second
 	for ctx.Err() == nil {
@@ -63,6 +95,7 @@ func (b *Bell) watch(ctx context.Context, s store.Store, queue string) {
 func (b *Bell) ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.heard++
 	for mine := range b.waiting {
 		select {
 		case mine <- struct{}{}:
