@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -33,7 +34,7 @@ func TestPush_SlowDiskBoundsBytesInFlight(t *testing.T) {
 		push := func(ctx context.Context, n int) error {
 			m := message(n)
 			m.Body = make([]byte, 10_000)
-			_, err := s.Push(ctx, p, store.PushRequest{Producer: "p", Number: uint64(n), Messages: []store.Message{m}})
+			_, err := s.Push(ctx, p, store.PushRequest{Producer: fmt.Sprint("p", n), Number: 1, Messages: []store.Message{m}})
 			return err
 		}
 		before := s.log.Size()
