@@ -318,7 +318,12 @@ func TestLostData_ReplicaLacksTheLastSecond(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := redistest.StartSentinel(t)
 	l := startLosing(t, "redis+sentinel://"+sentinel.Addr()+"/"+redistest.MasterName, 4)
-	l.must(master.Client(t).Do(l.ctx, "WAIT", 1, 10_000).Err())
+	conn := master.Client(t).Conn()
+	l.must(conn.Set(l.ctx, "last", "1", 0).Err()) // WAIT is for what its own connection has written
+	if n, err := conn.Do(l.ctx, "WAIT", 1, 60_000).Int(); err != nil || n < 1 {
+		t.Fatalf("%d replicas have the queue: %v", n, err)
+	}
+	l.must(conn.Close())
 	l.must(replica.Freeze())
 	l.must(master.Client(t).ClientKillByFilter(l.ctx, "TYPE", "replica").Err()) // else it gets what is on its way
 	l.must(l.sender.Pause(l.ctx))

@@ -61,8 +61,9 @@ func exitOnPoison(ctx context.Context, d *dueq.Delivery) error {
 }
 
 // hoard kills its process once many messages are leased, all but one of them unstarted. It
-// does so by itself: what waits for a worker is soon released.
-func hoard(q *dueq.Queue) dueq.Handler {
+// does so by itself: what waits for a worker is soon released. A send to another queue
+// returns when the acks before it are on disk, too: what Stats counts may not be yet.
+func hoard(q, other *dueq.Queue) dueq.Handler {
 	const every, many = 50, 100
 	handled := 0
 	return func(ctx context.Context, _ *dueq.Delivery) error {
@@ -74,6 +75,9 @@ func hoard(q *dueq.Queue) dueq.Handler {
 			s, err = q.Stats(ctx)
 		}
 		if err != nil || s.Leased < many {
+			return err
+		}
+		if _, err := other.Send(ctx, dueq.Message{}); err != nil {
 			return err
 		}
 		self, err := os.FindProcess(os.Getpid())

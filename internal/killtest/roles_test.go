@@ -45,7 +45,7 @@ func runRole(ctx context.Context, j job) error {
 	case roleExiter:
 		return drain(ctx, q, exitOnPoison, 10)
 	case roleHoarder:
-		return drain(ctx, q, hoard(q), 1)
+		return drain(ctx, q, hoard(q, client.Queue("other")), 1)
 	case roleDrainer:
 		return drain(ctx, q, func(context.Context, *dueq.Delivery) error { return nil }, 10)
 	}
