@@ -87,7 +87,7 @@ func (q *Queue) receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, erro
 	if c.Wait == 0 || len(deliveries) > 0 || !worthWaiting(err) {
 		return deliveries, err
 	}
-	rung, leave := q.bell.Join(q.client.open, &q.client.running, q.client.store, q.name, heard)
+	rung, leave := q.bell.Join(q.client.open, &q.client.running, q.client.store, q.name, heard) //nolint:contextcheck // shared with others, so it outlives the caller
 	defer leave()
 	for {
 		left := time.Until(end)
