@@ -89,7 +89,7 @@ type replay struct {
 func newReplay(b *testing.B, args []any) *replay {
 	b.Helper()
 	const before, keys, producer, messages = 3, 6, 2, 5 // "evalsha", the hash, how many keys
-	if len(args) != before+keys+10 || fmt.Sprint(args[2]) != "6" || fmt.Sprint(args[before+keys+messages]) != "1" {
+	if len(args) != before+keys+12 || fmt.Sprint(args[2]) != "6" || fmt.Sprint(args[before+keys+messages]) != "1" {
 		b.Fatalf("the last script was not a push of one message: %v", args)
 	}
 	args = slices.Clone(args)
@@ -98,7 +98,7 @@ func newReplay(b *testing.B, args []any) *replay {
 }
 
 func (r *replay) next() []any {
-	const number, id = 12, 16
+	const number, id = 12, 18
 	r.n++
 	args := slices.Clone(r.args)
 	args[number], args[id] = fmt.Sprintf("%020d", r.n), fmt.Sprintf("%026d", r.n)
