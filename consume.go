@@ -36,8 +36,7 @@ type ConsumeConfig struct {
 	// Timeout ends the context of a handler that runs for longer, and with it the
 	// extending of its lease. Default 0: none.
 	Timeout time.Duration
-	// Grace is how long handlers may go on when Consume is told to stop, and calls to the
-	// store with them. Default 10 s.
+	// Grace is how long handlers, and calls to the store, may go on after ctx has ended. Default 10 s.
 	Grace time.Duration
 	// MaxHold ends the extending of leases of messages held for longer, as a guard
 	// against handlers that hang. Default 0: none.

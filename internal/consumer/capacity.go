@@ -103,8 +103,8 @@ func (c *capacity) leave(t *turn) {
 // pastDeliveries is what the past weighs in the moving averages.
 const pastDeliveries = 10
 
-// claimed ends a claim that has brought n deliveries of so many bytes together: the other
-// places reserved for it are free.
+// claimed ends a claim that has returned n deliveries, with bodies of bytes in all, and
+// frees the other places that were reserved for it.
 func (c *capacity) claimed(partition, n, bytes int) {
 	c.change(partition, func(u *usage) {
 		c.used += n - u.claiming
@@ -131,7 +131,7 @@ func (c *capacity) settleLate(partition int, late bool) {
 	})
 }
 
-// settling notes that the store is going to be told the verdict on a delivery.
+// settling notes that the verdict on a delivery is about to be sent to the store.
 func (c *capacity) settling(partition int) {
 	c.change(partition, func(u *usage) { u.settling++ })
 }

@@ -85,7 +85,7 @@ func New(c Config) *Consumer {
 
 // Run consumes until ctx ends, then stops gracefully. It returns nil, or why it could
 // not go on: an error of kind ErrClosed, ErrFailed, ErrInvalid or ErrRepartitioned of the
-// store, or one that tells how many handlers it has left behind.
+// store, or one with the number of handlers that still run.
 func (c *Consumer) Run(ctx context.Context) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()

@@ -36,7 +36,7 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 		config: c, partition: store.Partition{Queue: c.Queue, Index: index},
 		role: "fetch " + strconv.Itoa(index), work: w, outage: o,
 		overdue: &overdue{note: func(late bool) {
-			if late { // else the claim is over, which capacity is told anyway
+			if late { // the end of a claim is reported by capacity.claimed
 				w.capacity.claimLate(index)
 			}
 		}},

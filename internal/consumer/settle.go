@@ -199,8 +199,8 @@ func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleReq
 	if timer.Stop() {
 		s.seconds.Done()
 	}
-	if told := second.Load(); err != nil && told != nil {
-		return *told, nil
+	if answer := second.Load(); err != nil && answer != nil {
+		return *answer, nil
 	}
 	return codes, err
 }

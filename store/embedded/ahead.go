@@ -123,8 +123,8 @@ func (s stored) read(log *wal.Log) (payload, error) {
 	return payload(b[payloadSum:]), nil
 }
 
-// readError tells what is not there from what cannot be read now: an error of the disk may
-// pass.
+// readError distinguishes a record that is not there from one that cannot be read now: an
+// error of the disk may pass.
 func readError(err error) error {
 	kind := store.ErrUnavailable
 	if errors.Is(err, io.EOF) || errors.Is(err, wal.ErrNoSegment) {

@@ -25,7 +25,7 @@ type flightWaiter struct {
 	begun chan struct{} // closed when the call may go on
 }
 
-// enter returns when a call of so many bytes may begin, or with ctx's error.
+// enter waits until a call that writes bytes may begin, or returns ctx's error.
 func (f *flight) enter(ctx context.Context, bytes int) error {
 	bytes = min(bytes, f.most)
 	f.mu.Lock()

@@ -127,8 +127,8 @@ func (s *Store) needs() wal.Needs {
 	}
 }
 
-// mergeDownTo merges until there is little garbage, or nothing is left that was there in
-// the beginning, or so many bytes were merged.
+// mergeDownTo merges until there is little garbage, or everything that was there in the
+// beginning has been merged, or most bytes have.
 func (c *caretaker) mergeDownTo(ctx context.Context, limit, most int64) error {
 	_, last := c.log.Ends()
 	pace := newPacer(c, limit)

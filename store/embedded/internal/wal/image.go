@@ -60,7 +60,7 @@ func (l *Log) Images(ctx context.Context) ([]Image, error) {
 		end := int64(s.size - frameHead - ownBody)
 		images[len(images)-1].Size = min(images[len(images)-1].Size, end)
 	}
-	// Whoever opens the copy goes on behind its last frame.
+	// A log opened on the copy appends behind its last frame.
 	for i := len(images) - 2; i >= 0 && images[i+1].Size > segmentHead; i-- {
 		images[i].Sealed = true
 	}

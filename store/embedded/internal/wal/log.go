@@ -145,7 +145,7 @@ func (l *Log) append(sum uint32, body []byte, own bool) (Spot, Position) {
 	return spot, s.end()
 }
 
-// FrameSize returns how many bytes a frame with a body of so many takes.
+// FrameSize returns the size in bytes of a frame whose body has body bytes.
 func FrameSize(body int) int { return frameHead + body }
 
 // appendOwn appends a frame of the log's own, under mu.

@@ -111,8 +111,8 @@ func (l *Log) salvaged(name string) bool {
 }
 
 // Drop removes the oldest segment. Nothing may need it any more. First it makes durable
-// everything that was appended, and that the log begins with the next segment: else a
-// segment that was lost could not be told from one that was dropped. It returns when the
+// everything that was appended, and that the log begins with the next segment: without
+// that, a lost segment would look like a dropped one. It returns when the
 // segment is gone for good: if a power cut could bring it back when its successor is gone,
 // so would messages that the successor had removed.
 //

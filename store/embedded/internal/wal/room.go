@@ -155,7 +155,7 @@ func (l *Log) roll(n int) error {
 	}
 }
 
-// limit returns the size at which the next segment of a log of so many bytes is full.
+// limit returns the size at which the next segment is full, given the size of the log.
 // Segments grow with the log, so that they are few and each of them, which is what a merge
 // needs space for, is a small part of it.
 func (l *Log) limit(total int64) int {
