@@ -27,6 +27,7 @@ type fetch struct {
 	work      *work
 	outage    *outage
 	overdue   *overdue
+	gate      *gate
 	wake      chan struct{}
 	number    uint64 // of the last claim
 }
@@ -40,6 +41,7 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 				w.capacity.claimLate(index)
 			}
 		}},
+		gate: w.settler.gates[index],
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -77,9 +79,8 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 		Consumer: f.config.Name, Number: f.number, Max: room,
 		Lease: f.config.Lease.Milliseconds(), AckOnClaim: f.config.AtMostOnce, Of: f.config.Partitions,
 	}
-	began := time.Now()
 	f.overdue.begin()
-	result, err := f.ask(ctx, life, request)
+	result, began, err := f.ask(ctx, life, request)
 	f.overdue.end()
 	bytes := 0
 	for i := range result.Deliveries {
@@ -98,28 +99,33 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 
 // ask repeats a claim until its outcome is known: a new one would leave the deliveries
 // of the old one, if there are any, to wait for the end of their leases. From the first
-// failure on, the places reserved for it are lent to other partitions.
-func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (store.ClaimResult, error) {
+// failure on, the places reserved for it are lent to other partitions. Nothing is asked
+// while the gate is shut. began is when the first try was.
+func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (result store.ClaimResult, began time.Time, err error) {
 	for try := 0; ; try++ {
+		open := f.gate.wait(ctx)
 		last, timeout := ctx.Err() != nil, callTimeout
 		if last {
-			if try == 0 {
-				return store.ClaimResult{}, nil
+			if try == 0 || !open {
+				return store.ClaimResult{}, began, nil
 			}
 			timeout = unwind
 		}
-		call, end := context.WithTimeout(life, timeout)
+		if try == 0 {
+			began = time.Now()
+		}
+		call, end := f.gate.call(life, timeout)
 		request.Again = try > 0
 		result, err := f.config.Store.Claim(call, f.partition, request)
 		end()
 		switch {
 		case err == nil:
 			f.outage.over(f.role)
-			return result, nil
+			return result, began, nil
 		case hopeless(err):
-			return store.ClaimResult{}, err
+			return store.ClaimResult{}, began, err
 		case last:
-			return store.ClaimResult{}, nil //nolint:nilerr // stopping: what was handed out comes back with the end of its lease
+			return store.ClaimResult{}, began, nil //nolint:nilerr // stopping: what was handed out comes back with the end of its lease
 		}
 		f.overdue.declare()
 		f.outage.begin(f.role, err)

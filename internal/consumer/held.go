@@ -22,6 +22,7 @@ type Held struct {
 	deadline time.Time // the lease cannot have run out before
 	until    time.Time // not to be extended after; zero: no limit
 	phase    phase
+	unknown  bool  // the store has said that it does not know the lease
 	cause    error // why it is not to be worked on any more
 	end      context.CancelCauseFunc
 }
@@ -95,6 +96,7 @@ func (h *Held) stop(cause error) {
 // that is why the store does not know the lease any more. It reports whether it was.
 func (h *Held) lose() bool {
 	h.mu.Lock()
+	h.unknown = true
 	lost := h.phase == open
 	if lost {
 		h.phase = settled
@@ -117,6 +119,14 @@ func (h *Held) state() (phase, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.phase, h.cause
+}
+
+// overdue reports whether the store may still know the lease, and does not know the
+// verdict, when less than margin is left of the lease.
+func (h *Held) overdue(now time.Time, margin time.Duration) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.phase == underWay && !h.unknown && h.deadline.Sub(now) <= margin
 }
 
 // extended notes that the lease cannot run out before deadline.

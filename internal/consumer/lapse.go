@@ -15,6 +15,7 @@ import (
 type lapse struct {
 	config Config
 	held   *holdings
+	gates  []*gate // of the partitions
 }
 
 // Run looks after leases until ctx ends.
@@ -39,10 +40,14 @@ func (c *Config) lookEvery() time.Duration { return min(c.Lease/10, time.Second)
 func (c *Config) margin() time.Duration { return 2 * c.lookEvery() }
 
 // endLapsing gives up what is within the margin. A verdict on such a delivery is still
-// tried once: it succeeds if nobody else has the message yet.
+// tried, and succeeds if no claim has put the message back; so claims are held back where
+// there is one that the store does not know yet.
 func (l *lapse) endLapsing() {
 	now := time.Now()
 	for _, h := range l.held.all() {
+		if h.overdue(now, l.config.margin()) {
+			l.gates[h.Partition.Index].close()
+		}
 		phase, cause := h.state()
 		if phase == open && cause == nil && h.remaining(now) <= l.config.margin() {
 			l.config.Log.Warn("dueq: lease about to run out, its handler is told to stop",

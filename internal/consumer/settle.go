@@ -15,12 +15,18 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
+// maxOvertime bounds for how long a verdict is tried after the end of its lease, which is
+// another lease: for that long it takes up a place, and can hold claims back.
+const maxOvertime = 5 * time.Minute
+
 // settler tells the store what became of deliveries: those of one partition that get
 // the same verdict at the same time, in one call.
 type settler struct {
 	store    store.Store
 	log      *slog.Logger
 	capacity *capacity
+	gates    []*gate         // of the partitions
+	overtime time.Duration   // for how long a verdict is tried after the end of its lease
 	patience time.Duration   // before a call is made a second time beside the first
 	seconds  sync.WaitGroup  // of these
 	life     context.Context // ends when nothing is to be told any more
@@ -52,7 +58,10 @@ type settlement struct {
 }
 
 func newSettler(c Config) *settler {
-	return &settler{store: c.Store, log: c.Log, capacity: newCapacity(c), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{}}
+	return &settler{
+		store: c.Store, log: c.Log, capacity: newCapacity(c), gates: newGates(c.Partitions),
+		overtime: min(c.Lease, maxOvertime), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{},
+	}
 }
 
 func (s *settler) line(t target) *line {
@@ -61,7 +70,10 @@ func (s *settler) line(t target) *line {
 	l := s.lines[t]
 	if l == nil {
 		watches := sync.Pool{New: func() any {
-			return &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
+			return &overdue{note: func(late bool) {
+				s.capacity.settleLate(t.partition.Index, late)
+				s.gates[t.partition.Index].settleLate(late)
+			}}
 		}}
 		l = &line{
 			Patience: lendAfter,
@@ -87,7 +99,7 @@ func (s *settler) line(t target) *line {
 	return l
 }
 
-// settle tells one verdict, for as long as it takes and the lease may be held. With
+// settle tells one verdict, for as long as it takes and is not too late. With
 // ErrLeaseLost and ErrCancelled, too, all is said.
 func (s *settler) settle(ctx context.Context, h *Held, v store.Verdict, delay int64, failure string) error {
 	item := settling{h, delay, Cut(failure)}
@@ -130,8 +142,8 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 	return CodeError(v, said.code)
 }
 
-// insist repeats a call until its outcome is known, ctx ends, or the leases could have
-// run out. What could have run out drops out of the call.
+// insist repeats a call until its outcome is known, ctx ends, or it is too late. What is
+// too late drops out of the call.
 func (s *settler) insist(ctx context.Context, t target, items []settling, late *overdue) []settlement {
 	said := make([]settlement, len(items))
 	places := make([]int, len(items)) // of those still to be told
@@ -150,7 +162,7 @@ func (s *settler) insist(ctx context.Context, t target, items []settling, late *
 		if hopeless(err) || errors.Is(err, store.ErrCorrupt) {
 			return said
 		}
-		left := stillHeld(items, &places)
+		left := s.dropLate(t.verdict, items, &places)
 		if len(places) == 0 {
 			return said
 		}
@@ -205,12 +217,18 @@ func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleReq
 	return codes, err
 }
 
-// stillHeld drops what is not certain to be held from places, and returns how long the
-// first of the others still is.
-func stillHeld(items []settling, places *[]int) time.Duration {
+// dropLate drops from places what it is too late for, and returns how long the first of
+// the others has. A lease that has run out can be settled until a claim puts the message
+// back, so a verdict is tried for longer than the lease lasts: after an outage it may be
+// the first to arrive. A start is not: no handler is started on such a lease.
+func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) time.Duration {
+	overtime := s.overtime
+	if v == store.Start {
+		overtime = 0
+	}
 	now, left := time.Now(), time.Duration(math.MaxInt64)
 	*places = slices.DeleteFunc(*places, func(i int) bool {
-		remaining := items[i].held.remaining(now)
+		remaining := items[i].held.remaining(now) + overtime
 		if remaining > 0 {
 			left = min(left, remaining)
 		}
