@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Backoff returns a [ConsumeConfig].Backoff that doubles: after the n-th failure a
+// Backoff returns a [ConsumeOptions].Backoff that doubles: after the n-th failure a
 // random span up to base * 2^(n-1), and up to most. The random part ("full jitter")
 // keeps messages that failed together from coming back together; see
 // https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.

@@ -12,7 +12,7 @@ import (
 func TestBackup_OpensByItself(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	client, err := dueq.Open(t.Context(), "file:"+dir)
+	client, err := dueq.Open(t.Context(), "file:"+dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestBackup_OpensByItself(t *testing.T) {
 	if err := client.Backup(t.Context(), dir+".backup"); !errors.Is(err, dueq.ErrInvalid) {
 		t.Errorf("into a directory that exists: %v", err)
 	}
-	copied, err := dueq.Open(t.Context(), "file:"+dir+".backup") // while the store is open
+	copied, err := dueq.Open(t.Context(), "file:"+dir+".backup", nil) // while the store is open
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestBackup_OpensByItself(t *testing.T) {
 
 func TestBackup_OnlyOfFiles(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	defer func() { _ = client.Close() }()
 	if err := client.Backup(t.Context(), filepath.Join(t.TempDir(), "backup")); !errors.Is(err, dueq.ErrInvalid) {
 		t.Errorf("of a store in memory: %v", err)

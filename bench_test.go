@@ -37,7 +37,7 @@ type meter struct {
 func benchQueue(b *testing.B) (*dueq.Queue, *meter) {
 	b.Helper()
 	rdb := redistest.Start(b).Client(b)
-	client := dueq.NewRedis(rdb, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client := opened(b)(dueq.NewRedis(rdb, &dueq.Options{Logger: slog.New(slog.DiscardHandler)}))
 	b.Cleanup(func() { _ = client.Close() })
 	q := client.Queue("work")
 	if _, err := q.Configure(b.Context(), dueq.Change{Create: true}); err != nil {
@@ -172,7 +172,7 @@ func BenchmarkDrain(b *testing.B) {
 					stop()
 				}
 				return nil
-			}, dueq.ConsumeConfig{Concurrency: concurrency})
+			}, dueq.ConsumeOptions{Concurrency: concurrency})
 			m.report(int64(b.N))
 			if err != nil {
 				b.Fatal(err)
@@ -188,7 +188,7 @@ func BenchmarkReceive(b *testing.B) {
 	b.ReportAllocs()
 	m.start()
 	for n := 0; n < b.N; {
-		deliveries, err := q.Receive(context.Background(), dueq.ReceiveConfig{Max: 100, Wait: time.Second})
+		deliveries, err := q.Receive(context.Background(), dueq.ReceiveOptions{Max: 100, Wait: time.Second})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -25,7 +25,7 @@ func BenchmarkSendAlone(b *testing.B) {
 	seen := &lastScript{}
 	watched := server.Client(b)
 	watched.AddHook(seen)
-	client := dueq.NewRedis(watched, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client := opened(b)(dueq.NewRedis(watched, &dueq.Options{Logger: slog.New(slog.DiscardHandler)}))
 	b.Cleanup(func() { _ = client.Close() })
 	q, m := client.Queue("work"), dueq.Message{Body: make([]byte, benchBody), Delay: time.Hour}
 	send := func() error {

@@ -36,7 +36,7 @@ func BenchmarkBacklog(b *testing.B) {
 			m.start()
 			for b.Loop() {
 				fill(b, q, messages, dueq.Message{Body: make([]byte, benchBody)})
-				consumeAll(b, q, messages, func(*dueq.Delivery) {}, dueq.ConsumeConfig{Concurrency: 100})
+				consumeAll(b, q, messages, func(*dueq.Delivery) {}, dueq.ConsumeOptions{Concurrency: 100})
 				n += messages
 			}
 			m.report(n)
@@ -45,7 +45,7 @@ func BenchmarkBacklog(b *testing.B) {
 }
 
 // consumeAll consumes n messages.
-func consumeAll(b *testing.B, q *dueq.Queue, n int, handle func(*dueq.Delivery), c dueq.ConsumeConfig) {
+func consumeAll(b *testing.B, q *dueq.Queue, n int, handle func(*dueq.Delivery), c dueq.ConsumeOptions) {
 	b.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
@@ -84,7 +84,7 @@ func BenchmarkLateness(b *testing.B) {
 			mu.Lock()
 			defer mu.Unlock()
 			late = append(late, time.Since(time.Unix(0, due)))
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		sending.Wait()
 		slices.Sort(late)
 		for name, at := range map[string]int{"min": 0, "p50": len(late) / 2, "p99": len(late) * 99 / 100, "max": len(late) - 1} {
@@ -101,7 +101,7 @@ func BenchmarkIdle(b *testing.B) {
 		fill(b, q, 1, dueq.Message{Delay: time.Hour})
 		ctx, stop := context.WithTimeout(context.Background(), span)
 		before := m.scripts()
-		if err := q.Consume(ctx, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{}); err != nil {
+		if err := q.Consume(ctx, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{}); err != nil {
 			b.Fatal(err)
 		}
 		stop()

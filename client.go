@@ -20,7 +20,6 @@ import (
 type Client struct {
 	store    store.Store
 	log      *slog.Logger
-	refused  error // a bad Config: returned by every call
 	producer *producer.Producer
 	receiver *receiver.Receiver
 	isolated consumer.Isolation // of all its consumers
@@ -35,19 +34,25 @@ type Client struct {
 }
 
 // New returns a client of any store, for one that another package has made. Close
-// closes the store. Of config, only Logger matters. More than one Config is an error
-// ([ErrInvalid]) that every call returns.
-func New(s store.Store, config ...Config) *Client {
-	c, err := onlyConfig(config)
-	return newClient(s, c, s.Close, err)
+// closes the store. Of o (nil: defaults), only SendTimeout and Logger matter. Errors:
+// [ErrInvalid] for o, or if s is nil; s is then not closed.
+func New(s store.Store, o *Options) (*Client, error) {
+	c, err := o.complete()
+	if err == nil && s == nil {
+		err = invalid("store", "is nil")
+	}
+	if err != nil {
+		return nil, fail("open", "", "", err)
+	}
+	return newClient(s, c, s.Close), nil
 }
 
-func newClient(s store.Store, c Config, closeStore func() error, refused error) *Client {
+func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	ctx, end := context.WithCancel(context.Background())
 	name := uniqueName()
 	client := &Client{
-		store: s, log: c.Logger, refused: refused,
-		producer: producer.New(s, name), receiver: receiver.New(s, name), lanes: lane.NewPool(name),
+		store: s, log: c.Logger,
+		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, name), lanes: lane.NewPool(name),
 		open: ctx, queues: map[string]*Queue{},
 	}
 	client.close = sync.OnceValue(func() error {
@@ -115,7 +120,7 @@ func (c *Client) guard(ctx context.Context) error {
 	if c.open.Err() != nil {
 		return ErrClosed
 	}
-	return c.refused
+	return nil
 }
 
 // enter makes Close wait until leave is called, and end the ctx that is returned.

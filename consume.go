@@ -14,8 +14,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// ConsumeConfig of one [Queue.Consume]. The zero value is good for most.
-type ConsumeConfig struct {
+// ConsumeOptions of one [Queue.Consume]. The zero value is good for most.
+type ConsumeOptions struct {
 	// Concurrency is how many handlers run at a time: 1 to 10,000. Default 10.
 	Concurrency int
 	// Lease is how long a message is held at a time, 1 s to 12 h. It is extended for as
@@ -76,7 +76,7 @@ type ConsumeConfig struct {
 //
 // An idle consumer costs a store half a call a second and partition, and a heartbeat
 // every 10 s.
-func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeConfig) error {
+func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error {
 	if err := q.guard(ctx); err != nil {
 		return fail("consume", q.name, "", err)
 	}
@@ -101,7 +101,7 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeConfig) error {
 
 // consume runs a consumer of the queue's partitions, and another one when their number
 // has changed, which happens when the queue's data was lost.
-func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeConfig) error {
+func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeOptions) error {
 	for _, wrap := range slices.Backward(c.Middleware) {
 		h = wrap(h)
 	}
@@ -120,7 +120,7 @@ func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeConfig) error {
 	}
 }
 
-func (q *Queue) consumer(partitions int, h Handler, c ConsumeConfig) *consumer.Consumer {
+func (q *Queue) consumer(partitions int, h Handler, c ConsumeOptions) *consumer.Consumer {
 	return consumer.New(consumer.Config{
 		Store: q.client.store, Queue: q.name, Partitions: partitions,
 		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
@@ -132,7 +132,7 @@ func (q *Queue) consumer(partitions int, h Handler, c ConsumeConfig) *consumer.C
 	})
 }
 
-// Defaults and limits of a ConsumeConfig.
+// Defaults and limits of a ConsumeOptions.
 const (
 	defaultConcurrency = 10
 	maxConcurrency     = 10_000
@@ -145,7 +145,7 @@ const (
 )
 
 // complete returns c with its defaults, or what is wrong with it.
-func (c ConsumeConfig) complete() (ConsumeConfig, error) {
+func (c ConsumeOptions) complete() (ConsumeOptions, error) {
 	for _, span := range []struct {
 		field string
 		value time.Duration
@@ -173,7 +173,7 @@ func (c ConsumeConfig) complete() (ConsumeConfig, error) {
 	return c, c.check()
 }
 
-func (c ConsumeConfig) check() error {
+func (c ConsumeOptions) check() error {
 	switch {
 	case c.Concurrency < 1 || c.Concurrency > maxConcurrency:
 		return invalid("concurrency", "%d is outside 1 to %d", c.Concurrency, maxConcurrency)

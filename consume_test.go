@@ -76,7 +76,7 @@ func TestHandlerResults(t *testing.T) {
 				consumer := r.consume(r.q, func(ctx context.Context, d *dueq.Delivery) error {
 					defer func() { after = time.Now() }()
 					return test.handler(ctx, d)
-				}, dueq.ConsumeConfig{Timeout: 2 * time.Second, Backoff: inAnHour, Concurrency: 1})
+				}, dueq.ConsumeOptions{Timeout: 2 * time.Second, Backoff: inAnHour, Concurrency: 1})
 				r.sleep(10 * time.Second)
 				next := r.send(dueq.Message{Body: []byte("1")})
 				synctest.Wait()
@@ -119,7 +119,7 @@ func TestRetriesUntilItWorks(t *testing.T) {
 				return errNoLuck
 			}
 			return nil
-		}, dueq.ConsumeConfig{Backoff: func(failures int) time.Duration { return time.Duration(failures) * time.Minute }})
+		}, dueq.ConsumeOptions{Backoff: func(failures int) time.Duration { return time.Duration(failures) * time.Minute }})
 		r.sleep(time.Hour)
 		_, err := consumer.end()
 		r.must(err)
@@ -140,10 +140,10 @@ func TestLeaseOfALongHandlerIsExtended(t *testing.T) {
 				r.Errorf("the context ended: %v", context.Cause(ctx))
 			}
 			return nil
-		}, dueq.ConsumeConfig{Lease: lease})
+		}, dueq.ConsumeOptions{Lease: lease})
 		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(2 * time.Minute)
 		_, err := consumer.end()
 		r.must(err)
@@ -159,10 +159,10 @@ func TestMaxHoldAndTimeoutEndTheExtending(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
-		config dueq.ConsumeConfig
+		config dueq.ConsumeOptions
 	}{
-		{"max hold", dueq.ConsumeConfig{Lease: 3 * time.Second, MaxHold: 20 * time.Second, Concurrency: 1}},
-		{"timeout", dueq.ConsumeConfig{Lease: 3 * time.Second, Timeout: 20 * time.Second, Concurrency: 1}},
+		{"max hold", dueq.ConsumeOptions{Lease: 3 * time.Second, MaxHold: 20 * time.Second, Concurrency: 1}},
+		{"timeout", dueq.ConsumeOptions{Lease: 3 * time.Second, Timeout: 20 * time.Second, Concurrency: 1}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -178,7 +178,7 @@ func TestMaxHoldAndTimeoutEndTheExtending(t *testing.T) {
 				other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 					again = time.Since(start)
 					return nil
-				}, dueq.ConsumeConfig{})
+				}, dueq.ConsumeOptions{})
 				r.sleep(2 * time.Hour)
 				if again < 20*time.Second || again > 25*time.Second {
 					r.Errorf("given to another consumer after %s, want 20 s and a lease", again)
@@ -200,7 +200,7 @@ func TestSlowHandlerDoesNotHoard(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			pass(time.Second)
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 4})
+		}, dueq.ConsumeOptions{Concurrency: 4})
 		for range 20 {
 			pass(500 * time.Millisecond)
 			synctest.Wait()
@@ -233,7 +233,7 @@ func TestConsume_HungHandlersDoNotKeepMessagesFromOthers(t *testing.T) {
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, fast+waiting))
 		r.must(err)
 		hold := make(chan struct{})
-		hung := r.consume(r.q, turning(fast, hold), dueq.ConsumeConfig{Concurrency: workers})
+		hung := r.consume(r.q, turning(fast, hold), dueq.ConsumeOptions{Concurrency: workers})
 		r.sleep(500 * time.Millisecond)
 		if s := r.stats(); s.Leased < waiting/2 {
 			r.Fatalf("%d leased: nothing was fetched ahead", s.Leased)
@@ -245,7 +245,7 @@ func TestConsume_HungHandlersDoNotKeepMessagesFromOthers(t *testing.T) {
 				r.Errorf("%d failures", d.Failures)
 			}
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(3 * time.Second)
 		if seen.total() != waiting-workers {
 			r.Errorf("the other consumer handled %d, want all but the %d that handlers work on", seen.total(), workers)
@@ -272,7 +272,7 @@ func TestConsume_PrefetchesAgainAfterAStall(t *testing.T) {
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, fast+more))
 		r.must(err)
 		hold := make(chan struct{})
-		consumer := r.consume(r.q, turning(fast, hold), dueq.ConsumeConfig{})
+		consumer := r.consume(r.q, turning(fast, hold), dueq.ConsumeOptions{})
 		r.sleep(5 * time.Second)
 		close(hold)
 		r.sleep(time.Second)
@@ -296,7 +296,7 @@ func TestConsume_PrefetchIsBoundInBytes(t *testing.T) {
 		_, err = r.direct.SendBatch(r.Context(), large)
 		r.must(err)
 		hold := make(chan struct{})
-		consumer := r.consume(r.q, turning(fast, hold), dueq.ConsumeConfig{Concurrency: workers, PrefetchBytes: most})
+		consumer := r.consume(r.q, turning(fast, hold), dueq.ConsumeOptions{Concurrency: workers, PrefetchBytes: most})
 		r.sleep(500 * time.Millisecond)
 		const reply = 1 << 20
 		if s := r.stats(); s.Leased > workers+(most+reply)/body || s.Leased < workers+2 {
@@ -314,7 +314,7 @@ func TestConsume_NoPrefetchClaimsForFreeHandlersOnly(t *testing.T) {
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, 100))
 		r.must(err)
 		hold := make(chan struct{})
-		consumer := r.consume(r.q, turning(50, hold), dueq.ConsumeConfig{Concurrency: 4, NoPrefetch: true})
+		consumer := r.consume(r.q, turning(50, hold), dueq.ConsumeOptions{Concurrency: 4, NoPrefetch: true})
 		r.sleep(500 * time.Millisecond)
 		if s := r.stats(); s.Leased != 4 || s.Counters.Acked != 50 {
 			r.Errorf("%d leased, %+v: want no more than the handlers work on", s.Leased, s.Counters)
@@ -335,7 +335,7 @@ func TestFastHandlerIsNotKeptWaiting(t *testing.T) {
 		batch := make([]dueq.Message, messages)
 		_, err := r.direct.SendBatch(r.Context(), batch)
 		r.must(err)
-		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{})
 		synctest.Wait()
 		_, err = consumer.end()
 		r.must(err)
@@ -358,7 +358,7 @@ func TestAtMostOnce(t *testing.T) {
 			seen.add(d.ID)
 			pass(time.Second)
 			return errNoLuck
-		}, dueq.ConsumeConfig{AtMostOnce: true, Concurrency: 3})
+		}, dueq.ConsumeOptions{AtMostOnce: true, Concurrency: 3})
 		synctest.Wait()
 		if s := r.stats(); s.Counters.Acked != 3 || s.Ready != 17 {
 			r.Errorf("%+v: want only what a worker is free for", s)
@@ -381,12 +381,12 @@ func TestPauseAndResume(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			at = time.Since(start)
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(time.Minute)
 		if at != 0 {
 			r.Errorf("delivered after %s though paused", at)
 		}
-		if _, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: time.Minute}); !errors.Is(err, dueq.ErrPaused) {
+		if _, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: time.Minute}); !errors.Is(err, dueq.ErrPaused) {
 			r.Errorf("receive: %v, want ErrPaused", err)
 		}
 		r.must(r.direct.Resume(r.Context()))
@@ -406,7 +406,7 @@ func TestOutageIsLoggedOnceAndOvercome(t *testing.T) {
 		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
 			seen.add(d.ID)
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		for range 3 {
 			r.send(dueq.Message{})
 			pass(10 * time.Minute)
@@ -433,7 +433,7 @@ func TestSettleGoesOnThroughAnOutage(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			r.net.set(everything(refused))
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(20 * time.Second)
 		r.net.set(nil)
 		r.sleep(5 * time.Second)
@@ -454,7 +454,7 @@ func TestSettleIsGivenUpWithTheLease(t *testing.T) {
 				r.net.set(everything(refused))
 			}
 			return nil
-		}, dueq.ConsumeConfig{Lease: 5 * time.Second, Concurrency: 1})
+		}, dueq.ConsumeOptions{Lease: 5 * time.Second, Concurrency: 1})
 		r.sleep(time.Minute)
 		r.net.set(nil)
 		r.sleep(5 * time.Second)
@@ -488,13 +488,13 @@ func TestConsume_HandlerIsNotStartedOnALeaseThatHasRunOut(t *testing.T) {
 		stalled := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
 			late.add(d.ID)
 			return nil
-		}, dueq.ConsumeConfig{Lease: time.Second})
+		}, dueq.ConsumeOptions{Lease: time.Second})
 		synctest.Wait()
 		healthy := r.consume(r.direct, func(_ context.Context, d *dueq.Delivery) error {
 			other.add(d.ID)
 			pass(10 * time.Second)
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(20 * time.Second)
 		_, err := stalled.end()
 		r.must(err)
@@ -517,7 +517,7 @@ func TestConsume_AckThatStallsIsRepeatedWithinTheLease(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			start = time.Now()
 			return nil
-		}, dueq.ConsumeConfig{Lease: time.Second})
+		}, dueq.ConsumeOptions{Lease: time.Second})
 		for r.stats().Counters.Acked == 0 {
 			r.sleep(10 * time.Millisecond)
 		}
@@ -535,11 +535,11 @@ func TestConsume_AckThatStallsIsRepeatedWithinTheLease(t *testing.T) {
 func TestConsume_StalledAckDoesNotHoldUpOthers(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.net.set(once(stalls, "ack"))
-		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{Lease: time.Second})
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{Lease: time.Second})
 		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 			pass(100 * time.Millisecond)
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 1, NoPrefetch: true})
+		}, dueq.ConsumeOptions{Concurrency: 1, NoPrefetch: true})
 		const messages = 100
 		for range messages {
 			r.send(dueq.Message{})
@@ -566,10 +566,10 @@ func TestCloseEndsConsumeAndReceive(t *testing.T) {
 				r.Errorf("the handler's grace was cut short: %v", context.Cause(ctx))
 			}
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		received := make(chan error, 1)
 		go func() {
-			_, err := r.client.Queue("other").Receive(r.Context(), dueq.ReceiveConfig{Wait: time.Minute})
+			_, err := r.client.Queue("other").Receive(r.Context(), dueq.ReceiveOptions{Wait: time.Minute})
 			received <- err
 		}()
 		synctest.Wait()
@@ -583,7 +583,7 @@ func TestCloseEndsConsumeAndReceive(t *testing.T) {
 		if _, err := r.direct.Get(r.Context(), id); !errors.Is(err, dueq.ErrNotFound) {
 			r.Errorf("not acked: %v", err)
 		}
-		if err := r.q.Consume(r.Context(), nil, dueq.ConsumeConfig{}); !errors.Is(err, dueq.ErrClosed) {
+		if err := r.q.Consume(r.Context(), nil, dueq.ConsumeOptions{}); !errors.Is(err, dueq.ErrClosed) {
 			r.Errorf("consume after close: %v", err)
 		}
 	})
@@ -604,7 +604,7 @@ func TestMiddlewareRunsFromTheOutside(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			order = append(order, "handler")
 			return nil
-		}, dueq.ConsumeConfig{Middleware: []dueq.Middleware{named("first"), named("second")}})
+		}, dueq.ConsumeOptions{Middleware: []dueq.Middleware{named("first"), named("second")}})
 		synctest.Wait()
 		_, err := consumer.end()
 		r.must(err)
@@ -627,7 +627,7 @@ func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
 			seen.add(d.ID)
 			pass(10 * time.Millisecond)
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 3})
+		}, dueq.ConsumeOptions{Concurrency: 3})
 		r.sleep(time.Minute)
 		_, err = consumer.end()
 		r.must(err)
@@ -640,7 +640,7 @@ func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
 func TestIdleConsumerIsQuiet(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{Delay: time.Hour})
-		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
+		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{})
 		r.sleep(100 * time.Second)
 		_, err := consumer.end()
 		r.must(err)
@@ -652,31 +652,31 @@ func TestIdleConsumerIsQuiet(t *testing.T) {
 
 func TestConsumeRefusesBadInput(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	ok := func(context.Context, *dueq.Delivery) error { return nil }
 	tests := []struct {
 		name    string
 		queue   string
 		handler dueq.Handler
-		config  dueq.ConsumeConfig
+		config  dueq.ConsumeOptions
 		field   string
 	}{
-		{"queue", "a b", ok, dueq.ConsumeConfig{}, "queue"},
-		{"no handler", "work", nil, dueq.ConsumeConfig{}, "handler"},
-		{"negative concurrency", "work", ok, dueq.ConsumeConfig{Concurrency: -1}, "concurrency"},
-		{"excessive concurrency", "work", ok, dueq.ConsumeConfig{Concurrency: 10_001}, "concurrency"},
-		{"negative prefetch", "work", ok, dueq.ConsumeConfig{Prefetch: -1}, "prefetch"},
-		{"prefetch that is off", "work", ok, dueq.ConsumeConfig{Prefetch: 1, NoPrefetch: true}, "prefetch"},
-		{"negative prefetch bytes", "work", ok, dueq.ConsumeConfig{PrefetchBytes: -1}, "prefetch bytes"},
-		{"excessive prefetch bytes", "work", ok, dueq.ConsumeConfig{PrefetchBytes: 1<<30 + 1}, "prefetch bytes"},
-		{"short lease", "work", ok, dueq.ConsumeConfig{Lease: 999 * time.Millisecond}, "lease"},
-		{"long lease", "work", ok, dueq.ConsumeConfig{Lease: 13 * time.Hour}, "lease"},
-		{"negative timeout", "work", ok, dueq.ConsumeConfig{Timeout: -1}, "timeout"},
-		{"negative grace", "work", ok, dueq.ConsumeConfig{Grace: -1}, "grace"},
-		{"negative max hold", "work", ok, dueq.ConsumeConfig{MaxHold: -1}, "max hold"},
-		{"name", "work", ok, dueq.ConsumeConfig{Name: "a:b"}, "name"},
-		{"nil middleware", "work", ok, dueq.ConsumeConfig{Middleware: []dueq.Middleware{nil}}, "middleware"},
+		{"queue", "a b", ok, dueq.ConsumeOptions{}, "queue"},
+		{"no handler", "work", nil, dueq.ConsumeOptions{}, "handler"},
+		{"negative concurrency", "work", ok, dueq.ConsumeOptions{Concurrency: -1}, "concurrency"},
+		{"excessive concurrency", "work", ok, dueq.ConsumeOptions{Concurrency: 10_001}, "concurrency"},
+		{"negative prefetch", "work", ok, dueq.ConsumeOptions{Prefetch: -1}, "prefetch"},
+		{"prefetch that is off", "work", ok, dueq.ConsumeOptions{Prefetch: 1, NoPrefetch: true}, "prefetch"},
+		{"negative prefetch bytes", "work", ok, dueq.ConsumeOptions{PrefetchBytes: -1}, "prefetch bytes"},
+		{"excessive prefetch bytes", "work", ok, dueq.ConsumeOptions{PrefetchBytes: 1<<30 + 1}, "prefetch bytes"},
+		{"short lease", "work", ok, dueq.ConsumeOptions{Lease: 999 * time.Millisecond}, "lease"},
+		{"long lease", "work", ok, dueq.ConsumeOptions{Lease: 13 * time.Hour}, "lease"},
+		{"negative timeout", "work", ok, dueq.ConsumeOptions{Timeout: -1}, "timeout"},
+		{"negative grace", "work", ok, dueq.ConsumeOptions{Grace: -1}, "grace"},
+		{"negative max hold", "work", ok, dueq.ConsumeOptions{MaxHold: -1}, "max hold"},
+		{"name", "work", ok, dueq.ConsumeOptions{Name: "a:b"}, "name"},
+		{"nil middleware", "work", ok, dueq.ConsumeOptions{Middleware: []dueq.Middleware{nil}}, "middleware"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

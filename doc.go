@@ -3,14 +3,14 @@
 // delivered again until somebody acknowledges it, or it runs out of attempts and is
 // kept as a dead letter.
 //
-//	client, err := dueq.Open(ctx, "redis://localhost:6379") // or "mem:"
+//	client, err := dueq.Open(ctx, "redis://localhost:6379", nil) // or "mem:"
 //	orders := client.Queue("orders")
 //	id, err := orders.Send(ctx, dueq.Message{Key: "order-42", Body: body, Delay: 30 * time.Minute})
 //	done, err := orders.Cancel(ctx, id) // the order was paid
 //
 //	err = orders.Consume(ctx, func(ctx context.Context, d *dueq.Delivery) error {
 //		return cancelIfUnpaid(ctx, d.Body)
-//	}, dueq.ConsumeConfig{})
+//	}, dueq.ConsumeOptions{})
 //
 // # States
 //
@@ -28,5 +28,5 @@
 //
 // At least once: a handler should cope with seeing a message again, which happens
 // when a consumer dies, loses its lease, or returns an error. [Delivery.ID] stays the
-// same over all deliveries of a message. [ConsumeConfig.AtMostOnce] chooses the opposite.
+// same over all deliveries of a message. [ConsumeOptions.AtMostOnce] chooses the opposite.
 package dueq

@@ -42,7 +42,7 @@ var (
 	// ErrQueueFull: the message's partition holds Settings.MaxMessages, or the store has no
 	// memory left.
 	ErrQueueFull = store.ErrQueueFull
-	// ErrNotReplicated: stored, but not confirmed by Config.Replicas replicas in time. A
+	// ErrNotReplicated: stored, but not confirmed by Options.Replicas replicas in time. A
 	// failover may lose it; sending again with the same id is safe.
 	ErrNotReplicated = store.ErrNotReplicated
 )

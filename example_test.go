@@ -12,7 +12,7 @@ import (
 func Example() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	client, err := dueq.Open(ctx, "mem:") // or "redis://localhost:6379"
+	client, err := dueq.Open(ctx, "mem:", nil) // or "redis://localhost:6379"
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -29,7 +29,7 @@ func Example() {
 		fmt.Printf("cancel %s if it is unpaid\n", d.Body)
 		stop()
 		return nil // acked
-	}, dueq.ConsumeConfig{})
+	}, dueq.ConsumeOptions{})
 	fmt.Println("stopped:", err)
 	// Output:
 	// cancel order 42 if it is unpaid
@@ -38,13 +38,17 @@ func Example() {
 
 func ExampleQueue_Send_key() {
 	ctx := context.Background()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	orders := client.Queue("orders")
 
 	m := dueq.Message{Key: "order-42", Delay: 30 * time.Minute}
 	first, _ := orders.Send(ctx, m)
-	_, err := orders.Send(ctx, m)
+	_, err = orders.Send(ctx, m)
 
 	var refusal *dueq.Error
 	if errors.As(err, &refusal) && errors.Is(err, dueq.ErrDuplicate) {
@@ -60,7 +64,11 @@ func ExampleQueue_Send_key() {
 
 func ExampleQueue_SendBatch() {
 	ctx := context.Background()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 
 	results, err := client.Queue("reminders").SendBatch(ctx, []dueq.Message{
@@ -88,7 +96,11 @@ func ExampleQueue_SendBatch() {
 
 func ExampleQueue_Cancel() {
 	ctx := context.Background()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	orders := client.Queue("orders")
 
@@ -104,7 +116,11 @@ func ExampleQueue_Cancel() {
 
 func ExampleQueue_Reschedule() {
 	ctx := context.Background()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	orders := client.Queue("orders")
 
@@ -120,12 +136,16 @@ func ExampleQueue_Reschedule() {
 
 func ExampleQueue_Receive() {
 	ctx := context.Background()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	work := client.Queue("work")
 
 	_, _ = work.Send(ctx, dueq.Message{Body: []byte("hello"), Delay: 10 * time.Millisecond})
-	deliveries, err := work.Receive(ctx, dueq.ReceiveConfig{Max: 10, Wait: 20 * time.Second})
+	deliveries, err := work.Receive(ctx, dueq.ReceiveOptions{Max: 10, Wait: 20 * time.Second})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -140,7 +160,11 @@ func ExampleQueue_Receive() {
 func ExampleJSON() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	mails := client.Queue("mails")
 
@@ -150,7 +174,7 @@ func ExampleJSON() {
 		fmt.Printf("to %s: %s\n", m.To, m.Subject)
 		stop()
 		return nil
-	}), dueq.ConsumeConfig{})
+	}), dueq.ConsumeOptions{})
 	// Output:
 	// to anna@example.org: Your order
 }
@@ -158,7 +182,11 @@ func ExampleJSON() {
 func ExampleRetryAfter() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	calls := client.Queue("calls")
 
@@ -170,22 +198,26 @@ func ExampleRetryAfter() {
 		fmt.Println("attempt", d.Attempt)
 		stop()
 		return nil
-	}, dueq.ConsumeConfig{})
+	}, dueq.ConsumeOptions{})
 	// Output:
 	// attempt 2
 }
 
 func ExampleQueue_Redrive() {
 	ctx := context.Background()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	work := client.Queue("work")
 
 	_, _ = work.Send(ctx, dueq.Message{Body: []byte("no address")})
-	deliveries, _ := work.Receive(ctx, dueq.ReceiveConfig{})
+	deliveries, _ := work.Receive(ctx, dueq.ReceiveOptions{})
 	_ = deliveries[0].Reject(ctx, errors.New("whom is it for?"))
 
-	dead, _ := work.List(ctx, dueq.ListConfig{State: dueq.Dead, BodyLimit: 100})
+	dead, _ := work.List(ctx, dueq.ListOptions{State: dueq.Dead, BodyLimit: 100})
 	for _, m := range dead.Records {
 		fmt.Printf("%s: %s\n", m.Body, m.LastFailure)
 	}
@@ -199,7 +231,11 @@ func ExampleQueue_Redrive() {
 func ExampleMiddleware() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	client := dueq.NewMemory()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	defer client.Close()
 	work := client.Queue("work")
 
@@ -214,7 +250,7 @@ func ExampleMiddleware() {
 	_ = work.Consume(ctx, func(context.Context, *dueq.Delivery) error {
 		stop()
 		return nil
-	}, dueq.ConsumeConfig{Middleware: []dueq.Middleware{logged}})
+	}, dueq.ConsumeOptions{Middleware: []dueq.Middleware{logged}})
 	// Output:
 	// handled: <nil>
 }

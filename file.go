@@ -50,7 +50,7 @@ func inspect(ctx context.Context, text string) ([]Damage, error) {
 }
 
 // openFile opens the store in the directory that a URL's rest names.
-func openFile(ctx context.Context, rest string, c Config) (*Client, error) {
+func openFile(ctx context.Context, rest string, c Options) (*Client, error) {
 	dir, query, err := directory(rest)
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func openFile(ctx context.Context, rest string, c Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(s, c, s.Close, nil), nil
+	return newClient(s, c, s.Close), nil
 }
 
 // directory returns the parts of a URL's rest: a path, as it stands, and a query.

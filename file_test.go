@@ -18,7 +18,7 @@ func TestMessagesInADirectoryOutliveTheClient(t *testing.T) {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
 			url := fmt.Sprintf(form, filepath.Join(t.TempDir(), "data"))
-			client, err := dueq.Open(t.Context(), url)
+			client, err := dueq.Open(t.Context(), url, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,13 +26,13 @@ func TestMessagesInADirectoryOutliveTheClient(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := dueq.Open(t.Context(), url); !errors.Is(err, dueq.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint("pid ", os.Getpid())) {
+			if _, err := dueq.Open(t.Context(), url, nil); !errors.Is(err, dueq.ErrUnavailable) || !strings.Contains(err.Error(), fmt.Sprint("pid ", os.Getpid())) {
 				t.Errorf("opened twice: %v", err)
 			}
 			if err := client.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if client, err = dueq.Open(t.Context(), url); err != nil {
+			if client, err = dueq.Open(t.Context(), url, nil); err != nil {
 				t.Fatal(err)
 			}
 			got, err := client.Queue("orders").Get(t.Context(), dueq.Key("order-42"))

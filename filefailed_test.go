@@ -16,7 +16,7 @@ import (
 func TestConsume_ReturnsWhenTheStoreHasFailed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	client, err := dueq.Open(t.Context(), "file:"+dir)
+	client, err := dueq.Open(t.Context(), "file:"+dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,7 +31,7 @@ func TestConsume_ReturnsWhenTheStoreHasFailed(t *testing.T) {
 		done <- queue.Consume(t.Context(), func(context.Context, *dueq.Delivery) error {
 			close(handled)
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 	}()
 	<-handled
 	if err := os.RemoveAll(dir); err != nil {
@@ -40,7 +40,7 @@ func TestConsume_ReturnsWhenTheStoreHasFailed(t *testing.T) {
 	if err := <-done; !errors.Is(err, dueq.ErrFailed) {
 		t.Errorf("Consume: %v", err)
 	}
-	if _, err := queue.Receive(t.Context(), dueq.ReceiveConfig{Wait: time.Minute}); !errors.Is(err, dueq.ErrFailed) {
+	if _, err := queue.Receive(t.Context(), dueq.ReceiveOptions{Wait: time.Minute}); !errors.Is(err, dueq.ErrFailed) {
 		t.Errorf("Receive: %v", err)
 	}
 	if _, err := queue.Send(t.Context(), dueq.Message{}); !errors.Is(err, dueq.ErrFailed) || !errors.Is(err, dueq.ErrUnavailable) {

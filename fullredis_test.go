@@ -40,7 +40,7 @@ func TestFullRedis_NewConsumerEmptiesTheQueue(t *testing.T) {
 			stop()
 		}
 		return nil
-	}, dueq.ConsumeConfig{Concurrency: 1})
+	}, dueq.ConsumeOptions{Concurrency: 1})
 	if err != nil || handled != sent {
 		t.Fatalf("handled %d of %d, %v", handled, sent, err)
 	}

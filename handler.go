@@ -11,13 +11,13 @@ import (
 
 // Handler does the work that a message asks for. What it returns settles the
 // delivery: nil acks it; an error nacks it, to be delivered again after
-// [ConsumeConfig].Backoff; [RetryAfter], [Reject] and [Drop] choose otherwise, also
+// [ConsumeOptions].Backoff; [RetryAfter], [Reject] and [Drop] choose otherwise, also
 // when they are wrapped. A panic, or runtime.Goexit, is a failure like an error.
 //
 // ctx ends, with this [context.Cause]: [ErrLeaseLost] when the message is or could soon
 // be somebody else's; [ErrCancelled] when the message was cancelled; [ErrClosed] when
 // the consumer stops and its grace period is over; context.DeadlineExceeded after
-// ConsumeConfig.Timeout. A handler should return soon after.
+// ConsumeOptions.Timeout. A handler should return soon after.
 type Handler func(ctx context.Context, d *Delivery) error
 
 // Middleware wraps a handler, to log, measure or prepare each call.

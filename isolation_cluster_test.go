@@ -53,7 +53,7 @@ func startFleet(tb testing.TB) *fleet {
 	f.nodes = redistest.StartCluster(tb, 3, "--cluster-require-full-coverage", "no", "--appendonly", "yes", "--appendfsync", "always")
 	f.rdb = redistest.ClusterClient(tb, f.nodes)
 	name := f.choose()
-	client := dueq.NewRedis(f.rdb, dueq.Config{Prefix: fleetPrefix, Logger: slog.New(slog.DiscardHandler)})
+	client := opened(tb)(dueq.NewRedis(f.rdb, &dueq.Options{Prefix: fleetPrefix, Logger: slog.New(slog.DiscardHandler)}))
 	tb.Cleanup(func() { _ = client.Close() })
 	f.queue = client.Queue(name)
 	if _, err := f.queue.Configure(tb.Context(), dueq.Change{Create: true, Partitions: new(somePartitions)}); err != nil {
@@ -106,7 +106,7 @@ func (f *fleet) run(every time.Duration) {
 			defer done()
 			<-work.Done()
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 	}()
 }
 

@@ -89,7 +89,7 @@ func TestConsume_BrokenPartitionsDoNotSlowOthers(t *testing.T) {
 						pass(takes)
 						seen.add(r, d)
 						return nil
-					}, dueq.ConsumeConfig{Concurrency: workers})
+					}, dueq.ConsumeOptions{Concurrency: workers})
 					r.sleep(before)
 					r.net.breakPartitions(f, brokenOnes...)
 					r.sleep(time.Second)
@@ -171,7 +171,7 @@ func TestReceive_BrokenPartitionsDoNotDelayOthers(t *testing.T) {
 				}
 				start, got := time.Now(), 0
 				for got < want {
-					due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Max: 10})
+					due, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 10})
 					r.must(err)
 					got += len(due)
 					for _, d := range due {
@@ -181,12 +181,12 @@ func TestReceive_BrokenPartitionsDoNotDelayOthers(t *testing.T) {
 				if took := time.Since(start); took > 3*time.Second {
 					r.Errorf("%d messages of the other partitions took %s", got, took)
 				}
-				if _, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{}); !errors.Is(err, dueq.ErrUnavailable) {
+				if _, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{}); !errors.Is(err, dueq.ErrUnavailable) {
 					r.Errorf("%v, want ErrUnavailable when only the broken partitions have messages", err)
 				}
 				r.net.breakPartitions(works)
 				for range 3 {
-					due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Max: 500})
+					due, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 500})
 					r.must(err)
 					for _, d := range due {
 						r.must(d.Ack(r.Context()))

@@ -45,7 +45,7 @@ func startLosing(t *testing.T, url string, partitions int) *losing {
 		done <- l.consumer.Consume(consuming, func(_ context.Context, d *dueq.Delivery) error {
 			l.seen <- d.ID
 			return nil
-		}, dueq.ConsumeConfig{Lease: time.Second})
+		}, dueq.ConsumeOptions{Lease: time.Second})
 	}()
 	l.stop = sync.OnceFunc(func() {
 		stop()
@@ -123,7 +123,7 @@ func (l *losing) wantPauseHolds(queues []*dueq.Queue) {
 		l.must(err)
 		for i, q := range queues {
 			for range l.partitions {
-				if got, err := q.Receive(l.ctx, dueq.ReceiveConfig{}); len(got) > 0 || !errors.Is(err, dueq.ErrPaused) {
+				if got, err := q.Receive(l.ctx, dueq.ReceiveOptions{}); len(got) > 0 || !errors.Is(err, dueq.ErrPaused) {
 					l.Errorf("client %d: %d deliveries, %v from a paused queue", i, len(got), err)
 				}
 			}
@@ -142,7 +142,7 @@ func (l *losing) wantPaused(q *dueq.Queue) {
 		l.must(err)
 	}
 	for range 2 * l.partitions {
-		if got, err := q.Receive(l.ctx, dueq.ReceiveConfig{}); !errors.Is(err, dueq.ErrPaused) {
+		if got, err := q.Receive(l.ctx, dueq.ReceiveOptions{}); !errors.Is(err, dueq.ErrPaused) {
 			l.Fatalf("%d deliveries, %v from a paused queue", len(got), err)
 		}
 	}
@@ -173,7 +173,7 @@ func (l *losing) wantUniqueKeys(queues []*dueq.Queue) {
 	}
 	got := 0
 	for {
-		found, err := queues[len(queues)-1].Receive(l.ctx, dueq.ReceiveConfig{Max: 500})
+		found, err := queues[len(queues)-1].Receive(l.ctx, dueq.ReceiveOptions{Max: 500})
 		l.must(err)
 		if len(found) == 0 {
 			break
@@ -210,7 +210,7 @@ func TestLostData_MetaIsDeleted(t *testing.T) {
 	fresh := open(l.ctx, t, l.url)
 	l.must(fresh.Pause(l.ctx))
 	for range l.partitions {
-		if _, err := fresh.Receive(l.ctx, dueq.ReceiveConfig{}); !errors.Is(err, dueq.ErrPaused) {
+		if _, err := fresh.Receive(l.ctx, dueq.ReceiveOptions{}); !errors.Is(err, dueq.ErrPaused) {
 			t.Errorf("%v from a paused queue", err)
 		}
 	}

@@ -46,8 +46,8 @@ func inBubble(t *testing.T, test func(r *rig)) {
 		s := embedded.NewMemory(embedded.Config{})
 		r := &rig{T: t, net: &network{Store: s}, logged: &safeBuffer{}}
 		log := slog.New(slog.NewTextHandler(r.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-		r.client = dueq.New(r.net, dueq.Config{Logger: log})
-		r.spared = dueq.New(s, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+		r.client = opened(t)(dueq.New(r.net, &dueq.Options{Logger: log}))
+		r.spared = opened(t)(dueq.New(s, &dueq.Options{Logger: slog.New(slog.DiscardHandler)}))
 		r.q, r.direct = r.client.Queue("work"), r.spared.Queue("work")
 		test(r)
 		r.net.set(nil)
@@ -120,7 +120,7 @@ type consuming struct {
 }
 
 // consume starts a Consume.
-func (r *rig) consume(q *dueq.Queue, h dueq.Handler, c dueq.ConsumeConfig) *consuming {
+func (r *rig) consume(q *dueq.Queue, h dueq.Handler, c dueq.ConsumeOptions) *consuming {
 	ctx, stop := context.WithCancel(r.Context())
 	running := &consuming{stop: stop, done: make(chan error, 1)}
 	go func() { running.done <- q.Consume(ctx, h, c) }()
@@ -370,4 +370,17 @@ func (b *safeBuffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.buffer.String()
+}
+
+// opened returns a function that takes the result of a constructor, and fails the test on
+// an error.
+func opened(tb testing.TB) func(*dueq.Client, error) *dueq.Client {
+	tb.Helper()
+	return func(c *dueq.Client, err error) *dueq.Client {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return c
+	}
 }

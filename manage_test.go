@@ -15,7 +15,7 @@ import (
 func (r *rig) kill() {
 	r.Helper()
 	for {
-		due, err := r.direct.Receive(r.Context(), dueq.ReceiveConfig{Max: 500})
+		due, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 500})
 		r.must(err)
 		if len(due) == 0 {
 			return
@@ -35,7 +35,7 @@ func TestListPagesOverAllPartitions(t *testing.T) {
 			want = append(want, r.send(dueq.Message{Body: []byte("0123456789"), Delay: time.Duration(i+1) * time.Second}))
 		}
 		var got []string
-		c := dueq.ListConfig{State: dueq.Scheduled, Limit: 40, BodyLimit: 4}
+		c := dueq.ListOptions{State: dueq.Scheduled, Limit: 40, BodyLimit: 4}
 		for {
 			page, err := r.q.List(r.Context(), c)
 			r.must(err)
@@ -142,7 +142,7 @@ func TestReschedule(t *testing.T) {
 
 func TestManagingRefusesBadInput(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	q, ctx := client.Queue("work"), t.Context()
 	if _, err := q.Send(ctx, dueq.Message{}); err != nil {
@@ -161,18 +161,17 @@ func TestManagingRefusesBadInput(t *testing.T) {
 		{"redrive a malformed id", errOf(q.Redrive(ctx, "42")), "id"},
 		{"purge a malformed id", errOf(q.Purge(ctx, dueq.Dead, "42")), "id"},
 		{"purge what is held", errOf(q.Purge(ctx, dueq.Leased)), "state"},
-		{"list no state", errOf(q.List(ctx, dueq.ListConfig{})), "state"},
-		{"list an unknown state", errOf(q.List(ctx, dueq.ListConfig{State: "done"})), "state"},
-		{"list too many", errOf(q.List(ctx, dueq.ListConfig{State: dueq.Ready, Limit: 1001})), "limit"},
-		{"list a negative number", errOf(q.List(ctx, dueq.ListConfig{State: dueq.Ready, Limit: -1})), "limit"},
-		{"list negative bodies", errOf(q.List(ctx, dueq.ListConfig{State: dueq.Ready, BodyLimit: -1})), "body limit"},
-		{"forged cursor", errOf(q.List(ctx, dueq.ListConfig{State: dueq.Ready, Cursor: "what"})), "cursor"},
-		{"forged cursor inside", errOf(q.List(ctx, dueq.ListConfig{State: dueq.Ready, Cursor: "0.what"})), "cursor"},
-		{"cursor of no partition", errOf(q.List(ctx, dueq.ListConfig{State: dueq.Ready, Cursor: "7."})), "cursor"},
+		{"list no state", errOf(q.List(ctx, dueq.ListOptions{})), "state"},
+		{"list an unknown state", errOf(q.List(ctx, dueq.ListOptions{State: "done"})), "state"},
+		{"list too many", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Limit: 1001})), "limit"},
+		{"list a negative number", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Limit: -1})), "limit"},
+		{"list negative bodies", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, BodyLimit: -1})), "body limit"},
+		{"forged cursor", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Cursor: "what"})), "cursor"},
+		{"forged cursor inside", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Cursor: "0.what"})), "cursor"},
+		{"cursor of no partition", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Cursor: "7."})), "cursor"},
 		{"other partitions", errOf(q.Configure(ctx, dueq.Change{Partitions: new(2)})), "partitions"},
 		{"no partitions", errOf(q.Configure(ctx, dueq.Change{Partitions: new(0)})), "partitions"},
 		{"excessive body", errOf(q.Configure(ctx, dueq.Change{MaxBody: new(5 << 20)})), "max body"},
-		{"two configs", errOf(dueq.NewMemory(dueq.Config{}, dueq.Config{}).Stats(ctx)), "config"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -184,13 +183,13 @@ func TestManagingRefusesBadInput(t *testing.T) {
 
 func TestUnknownQueueIsNotFound(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	q, ctx := client.Queue("unknown"), t.Context()
 	errOf := func(_ any, err error) error { return err }
 	for i, err := range []error{
 		errOf(q.Stats(ctx)), errOf(q.Check(ctx)), errOf(q.Configure(ctx, dueq.Change{})), q.Pause(ctx), q.Resume(ctx),
-		errOf(q.List(ctx, dueq.ListConfig{State: dueq.Ready})), errOf(q.Redrive(ctx)), errOf(q.Purge(ctx, dueq.Dead)),
+		errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready})), errOf(q.Redrive(ctx)), errOf(q.Purge(ctx, dueq.Dead)),
 		errOf(q.Cancel(ctx, dueq.Key("k"))), errOf(q.Cancel(ctx, "03e6nkxc01r01c3tgwjq1g0000")),
 	} {
 		if !errors.Is(err, dueq.ErrNotFound) {
@@ -209,7 +208,7 @@ func TestEndedContextMakesNoCall(t *testing.T) {
 		errOf := func(_ any, err error) error { return err }
 		for i, err := range []error{
 			errOf(r.q.Send(ctx, dueq.Message{})), errOf(r.q.SendBatch(ctx, []dueq.Message{{}})),
-			errOf(r.q.Receive(ctx, dueq.ReceiveConfig{})), r.q.Consume(ctx, nil, dueq.ConsumeConfig{}),
+			errOf(r.q.Receive(ctx, dueq.ReceiveOptions{})), r.q.Consume(ctx, nil, dueq.ConsumeOptions{}),
 			errOf(r.q.Cancel(ctx, "")), errOf(r.q.Stats(ctx)), r.q.Pause(ctx), errOf(r.q.Get(ctx, "")),
 			errOf(r.client.Stats(ctx)),
 		} {
@@ -225,14 +224,14 @@ func TestEndedContextMakesNoCall(t *testing.T) {
 
 func TestClosedClientRefusesEverything(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	q, ctx := client.Queue("work"), t.Context()
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
 	errOf := func(_ any, err error) error { return err }
 	for i, err := range []error{
-		errOf(q.Send(ctx, dueq.Message{})), errOf(q.SendBatch(ctx, []dueq.Message{{}})), errOf(q.Receive(ctx, dueq.ReceiveConfig{})),
+		errOf(q.Send(ctx, dueq.Message{})), errOf(q.SendBatch(ctx, []dueq.Message{{}})), errOf(q.Receive(ctx, dueq.ReceiveOptions{})),
 		errOf(q.Cancel(ctx, "")), errOf(q.Stats(ctx)), errOf(client.Stats(ctx)),
 	} {
 		if !errors.Is(err, dueq.ErrClosed) {

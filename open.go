@@ -25,19 +25,23 @@ import (
 //	redis+sentinel://host1,host2:26379/master/0
 //	redis+cluster://host1:6379,host2:6379
 //
-// The query may set prefix, replicas and replica_timeout (these win over config), and
+// The query may set prefix, replicas, replica_timeout and send_timeout (these win over o), and
 // the options of go-redis, such as pool_size, read_timeout or client_name; for
 // Sentinels also sentinel_username, sentinel_password and tls=true, for a Cluster
 // tls=true. For a directory, sync says when changes are on disk: always (the default)
 // before a call returns, 100ms or another span that often, never when the system likes;
 // repair=true opens one that is damaged and logs what was lost.
-// At most one Config may be given.
+// With o nil all options have their defaults.
 //
-// Errors: [ErrInvalid] for the URL, with any password left out; [ErrUnavailable] when
+// go-redis has one logger for the whole process, which writes to stderr. The first Open of
+// a Redis replaces it, so that its lines go to Options.Logger of that client. To send them
+// elsewhere, call redis.SetLogger after the first Open. [NewRedis] leaves it alone.
+//
+// Errors: [ErrInvalid] for the URL, with any password left out, and for o; [ErrUnavailable] when
 // the store does not answer within 4 s, or before ctx ends, or another process has the
 // directory; [ErrCorrupt] when something in the directory is damaged.
-func Open(ctx context.Context, url string, config ...Config) (*Client, error) {
-	c, err := onlyConfig(config)
+func Open(ctx context.Context, url string, o *Options) (*Client, error) {
+	c, err := o.complete()
 	if err != nil {
 		return nil, fail("open", "", "", err)
 	}
@@ -53,27 +57,47 @@ func Open(ctx context.Context, url string, config ...Config) (*Client, error) {
 
 // NewMemory returns a client of a store in memory that lives as long as the client.
 // It needs no server and no clean-up, works inside testing/synctest, and keeps every
-// promise but durability.
-func NewMemory(config ...Config) *Client {
-	return New(embedded.NewMemory(embedded.Config{}), config...)
+// promise but durability. Of o (nil: defaults), only Logger matters. Errors: [ErrInvalid]
+// for o.
+func NewMemory(o *Options) (*Client, error) {
+	c, err := o.complete()
+	if err != nil {
+		return nil, fail("open", "", "", err)
+	}
+	return newMemory(c), nil
+}
+
+func newMemory(c Options) *Client {
+	s := embedded.NewMemory(embedded.Config{})
+	return newClient(s, c, s.Close)
 }
 
 // NewRedis returns a client of the Redis behind rdb, which the caller keeps, and
-// closes after the client. It makes no call; a Config that is wrong makes every method
-// return [ErrInvalid].
-func NewRedis(rdb redis.UniversalClient, config ...Config) *Client {
-	c, err := onlyConfig(config)
-	s := redisstore.New(rdb, redisConfig(c))
-	return newClient(s, c, s.Close, err)
+// closes after the client. It makes no call. Errors: [ErrInvalid] for o (nil: defaults),
+// or if rdb is nil.
+func NewRedis(rdb redis.UniversalClient, o *Options) (*Client, error) {
+	c, err := o.complete()
+	if err != nil {
+		return nil, fail("open", "", "", err)
+	}
+	if rdb == nil {
+		return nil, fail("open", "", "", invalid("redis client", "is nil"))
+	}
+	s, err := redisstore.New(rdb, redisConfig(c))
+	if err != nil {
+		return nil, fail("open", "", "", err)
+	}
+	return newClient(s, c, s.Close), nil
 }
 
-func redisConfig(c Config) redisstore.Config {
+func redisConfig(c Options) redisstore.Config {
 	return redisstore.Config{
-		Prefix: c.Prefix, Replicas: c.Replicas, ReplicaTimeout: c.ReplicaTimeout, Logger: c.Logger,
+		Prefix: c.Prefix, Replicas: c.Replicas, ReplicaTimeout: c.ReplicaTimeout, PushTimeout: c.SendTimeout,
+		Logger: c.Logger,
 	}
 }
 
-func open(ctx context.Context, text string, c Config) (*Client, error) {
+func open(ctx context.Context, text string, c Options) (*Client, error) {
 	scheme, rest, ok := strings.Cut(text, ":")
 	if !ok {
 		return nil, invalid("url", "has no scheme, want one like redis://localhost:6379 or mem:")
@@ -83,7 +107,7 @@ func open(ctx context.Context, text string, c Config) (*Client, error) {
 		if rest != "" {
 			return nil, invalid("url", `nothing may follow "mem:"`)
 		}
-		return NewMemory(c), nil
+		return newMemory(c), nil
 	case "file":
 		return openFile(ctx, rest, c)
 	case "http", "https":
@@ -96,7 +120,7 @@ func open(ctx context.Context, text string, c Config) (*Client, error) {
 	return openRedis(dial, text, c)
 }
 
-func openRedis(dial dialer, text string, c Config) (*Client, error) {
+func openRedis(dial dialer, text string, c Options) (*Client, error) {
 	address, err := parseAddress(text)
 	if err != nil {
 		return nil, err
@@ -104,16 +128,20 @@ func openRedis(dial dialer, text string, c Config) (*Client, error) {
 	if c, err = address.take(c); err != nil {
 		return nil, err
 	}
+	logGoRedis(c.Logger)
 	rdb, err := dial(address)
 	if err != nil {
 		return nil, invalid("url", "%s", address.redact(err))
 	}
-	s := redisstore.NewOwning(rdb, redisConfig(c))
-	return newClient(s, c, s.Close, nil), nil
+	s, err := redisstore.NewOwning(rdb, redisConfig(c))
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	return newClient(s, c, s.Close), nil
 }
 
 // take moves dueq's own settings from the query into c.
-func (a *address) take(c Config) (Config, error) {
+func (a *address) take(c Options) (Options, error) {
 	var err error
 	if v, ok := a.pop("prefix"); ok {
 		c.Prefix = v
@@ -126,6 +154,11 @@ func (a *address) take(c Config) (Config, error) {
 	if v, ok := a.pop("replica_timeout"); ok {
 		if c.ReplicaTimeout, err = parseSpan(v); err != nil {
 			return c, invalid("replica timeout", "%.20q is not a span such as 500ms", v)
+		}
+	}
+	if v, ok := a.pop("send_timeout"); ok {
+		if c.SendTimeout, err = parseSpan(v); err != nil || c.SendTimeout == 0 {
+			return c, invalid("send timeout", "%.20q is not a span such as 2s", v)
 		}
 	}
 	return c, nil

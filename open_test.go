@@ -8,7 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store/embedded"
 )
 
 func TestOpenRefusesBadURLs(t *testing.T) {
@@ -40,11 +43,12 @@ func TestOpenRefusesBadURLs(t *testing.T) {
 		{"bad prefix", "redis://u:secret@host/?prefix={x}", "prefix"},
 		{"negative replicas", "redis://u:secret@host/?replicas=-1", "is not a count"},
 		{"bad replica timeout", "redis://u:secret@host/?replica_timeout=1h1", "is not a span"},
+		{"bad send timeout", "redis://u:secret@host/?send_timeout=0s", "is not a span"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			client, err := dueq.Open(t.Context(), test.url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+			client, err := dueq.Open(t.Context(), test.url, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 			if client != nil || !errors.Is(err, dueq.ErrInvalid) || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("%v, want ErrInvalid with %q", err, test.want)
 			}
@@ -62,7 +66,7 @@ func TestOpenTellsThatNobodyAnswers(t *testing.T) {
 		"redis+cluster://127.0.0.1:1,127.0.0.1:2?replicas=1&replica_timeout=1s", "unix:///nowhere.sock",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		client, err := dueq.Open(ctx, url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+		client, err := dueq.Open(ctx, url, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 		cancel()
 		if client != nil || !errors.Is(err, dueq.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v, want ErrUnavailable or the error of ctx", url, err)
@@ -75,7 +79,7 @@ func TestOpenTellsThatNobodyAnswers(t *testing.T) {
 
 func TestOpenMemory(t *testing.T) {
 	t.Parallel()
-	client, err := dueq.Open(t.Context(), "mem:")
+	client, err := dueq.Open(t.Context(), "mem:", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,10 +89,30 @@ func TestOpenMemory(t *testing.T) {
 	if err := client.Close(); err != nil {
 		t.Error(err)
 	}
-	_, err = dueq.Open(t.Context(), "mem:", dueq.Config{}, dueq.Config{})
-	wantInvalid(t, err, "config")
-	_, err = dueq.Open(t.Context(), "mem:", dueq.Config{Replicas: -1})
-	wantInvalid(t, err, "replicas")
-	_, err = dueq.Open(t.Context(), "mem:", dueq.Config{ReplicaTimeout: -1})
-	wantInvalid(t, err, "replica timeout")
+}
+
+func TestConstructors_BadOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	s := embedded.NewMemory(embedded.Config{})
+	t.Cleanup(func() { _ = s.Close() })
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { _ = rdb.Close() })
+	for field, o := range map[string]*dueq.Options{
+		"replicas": {Replicas: -1}, "replica timeout": {ReplicaTimeout: -1}, "send timeout": {SendTimeout: -1},
+	} {
+		_, err := dueq.Open(t.Context(), "mem:", o)
+		wantInvalid(t, err, field)
+		_, err = dueq.NewMemory(o)
+		wantInvalid(t, err, field)
+		_, err = dueq.NewRedis(rdb, o)
+		wantInvalid(t, err, field)
+		_, err = dueq.New(s, o)
+		wantInvalid(t, err, field)
+	}
+	_, err := dueq.NewRedis(rdb, &dueq.Options{Prefix: "a b"})
+	wantInvalid(t, err, "prefix")
+	_, err = dueq.NewRedis(nil, nil)
+	wantInvalid(t, err, "redis client")
+	_, err = dueq.New(nil, nil)
+	wantInvalid(t, err, "store")
 }

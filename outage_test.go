@@ -12,7 +12,7 @@ import (
 
 // finishInOutage runs a consumer whose handlers all finish in an outage of some length,
 // and returns how often each message was handled.
-func (r *rig) finishInOutage(f fault, outage time.Duration, c dueq.ConsumeConfig) *tally {
+func (r *rig) finishInOutage(f fault, outage time.Duration, c dueq.ConsumeOptions) *tally {
 	r.Helper()
 	_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, c.Concurrency))
 	r.must(err)
@@ -45,7 +45,7 @@ func TestConsume_FinishedMessagesAreNotRepeatedAfterAnOutage(t *testing.T) {
 		for outage := lease + lease/20; outage < 2*lease-6*time.Second; outage += 650 * time.Millisecond {
 			t.Run(fmt.Sprint(name, " for ", outage), func(t *testing.T) {
 				inBubble(t, func(r *rig) {
-					seen := r.finishInOutage(f, outage, dueq.ConsumeConfig{Concurrency: messages, Lease: lease})
+					seen := r.finishInOutage(f, outage, dueq.ConsumeOptions{Concurrency: messages, Lease: lease})
 					if c := r.stats().Counters; seen.total() != messages || c.Acked != messages || c.Delivered != messages || c.LeaseLost != 0 {
 						r.Errorf("%d messages handled %d times, %+v: want each handled once, and no lease lost", seen.distinct(), seen.total(), c)
 					}
@@ -63,7 +63,7 @@ func TestConsume_StopInAnOutageSettlesWhenItIsOver(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			r.net.set(everything(refused))
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: messages, Lease: lease, Grace: time.Minute})
+		}, dueq.ConsumeOptions{Concurrency: messages, Lease: lease, Grace: time.Minute})
 		r.sleep(lease + lease/2)
 		time.AfterFunc(5*time.Second, func() { r.net.set(nil) })
 		took, err := consumer.end()
@@ -79,7 +79,7 @@ func TestConsume_StopInAnOutageSettlesWhenItIsOver(t *testing.T) {
 func TestConsume_OutageOfTwoLeasesRepeatsFinishedMessages(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages, lease = 50, 5 * time.Second
-		seen := r.finishInOutage(refused, 2*lease+lease/2, dueq.ConsumeConfig{Concurrency: messages, Lease: lease})
+		seen := r.finishInOutage(refused, 2*lease+lease/2, dueq.ConsumeOptions{Concurrency: messages, Lease: lease})
 		if c := r.stats().Counters; seen.total() != 2*messages || c.Acked != messages || c.LeaseLost != messages {
 			r.Errorf("handled %d times, %+v: want a second delivery of each", seen.total(), c)
 		}
@@ -98,7 +98,7 @@ func TestConsume_VerdictsThatNeverSucceedDoNotStopClaims(t *testing.T) {
 				return errNoLuck
 			}
 			return nil
-		}, dueq.ConsumeConfig{Lease: lease})
+		}, dueq.ConsumeOptions{Lease: lease})
 		r.sleep(2 * lease) // extending went on for a lease
 		const others = 20
 		for range others {

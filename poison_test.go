@@ -22,7 +22,7 @@ type process struct {
 // newProcess returns a process on the rig's store.
 func (r *rig) newProcess() *process {
 	net := &network{Store: r.net.Store}
-	client := dueq.New(net, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client := opened(r)(dueq.New(net, &dueq.Options{Logger: slog.New(slog.DiscardHandler)}))
 	return &process{net: net, client: client, died: make(chan struct{})}
 }
 
@@ -34,7 +34,7 @@ func (p *process) die(ctx context.Context) {
 }
 
 // run consumes until the process dies, or for as long as d.
-func (r *rig) run(p *process, d time.Duration, c dueq.ConsumeConfig, h dueq.Handler) {
+func (r *rig) run(p *process, d time.Duration, c dueq.ConsumeOptions, h dueq.Handler) {
 	r.Helper()
 	running := r.consume(p.client.Queue("work"), h, c)
 	timer := time.NewTimer(d)
@@ -54,7 +54,7 @@ func TestConsume_StartIsRecordedForSuspectsAndLastAttemptsOnly(t *testing.T) {
 			r.send(m)
 		}
 		failing := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return context.Canceled },
-			dueq.ConsumeConfig{Backoff: func(int) time.Duration { return time.Second }})
+			dueq.ConsumeOptions{Backoff: func(int) time.Duration { return time.Second }})
 		synctest.Wait()
 		if n := r.net.count("start"); n != 0 {
 			r.Errorf("%d starts are recorded of fresh messages, want none", n)
@@ -74,7 +74,7 @@ func TestConsume_UnstartedMessagesOfADeadProcessLoseNoAttempt(t *testing.T) {
 		for range messages {
 			r.send(dueq.Message{MaxAttempts: 1})
 		}
-		c := dueq.ConsumeConfig{Concurrency: 1, Lease: 2 * time.Second}
+		c := dueq.ConsumeOptions{Concurrency: 1, Lease: 2 * time.Second}
 		p, handled := r.newProcess(), 0
 		r.run(p, time.Hour, c, func(ctx context.Context, _ *dueq.Delivery) error {
 			if handled++; handled == 3 { // quick handlers make the consumer prefetch
@@ -105,7 +105,7 @@ func TestConsume_StartThatIsNotConfirmedRunsNoHandler(t *testing.T) {
 		id := r.send(dueq.Message{MaxAttempts: 1})
 		r.net.set(always(refused, string(store.Start)))
 		handled := 0
-		c := dueq.ConsumeConfig{Lease: 2 * time.Second}
+		c := dueq.ConsumeOptions{Lease: 2 * time.Second}
 		running := r.consume(r.q, func(context.Context, *dueq.Delivery) error { handled++; return nil }, c)
 		r.sleep(time.Minute)
 		if m := r.get(id); handled != 0 || m.State == dueq.Dead || m.Failures != 0 {
@@ -134,7 +134,7 @@ func TestConsume_CancelledBeforeItsStartRunsNoHandler(t *testing.T) {
 			return works
 		})
 		handled := 0
-		running := r.consume(r.q, func(context.Context, *dueq.Delivery) error { handled++; return nil }, dueq.ConsumeConfig{})
+		running := r.consume(r.q, func(context.Context, *dueq.Delivery) error { handled++; return nil }, dueq.ConsumeOptions{})
 		r.sleep(time.Second)
 		if s := r.stats(); handled != 0 || s.Counters.Cancelled != 1 {
 			r.Errorf("handled %d times, %d cancelled, want 0 and 1", handled, s.Counters.Cancelled)
@@ -155,14 +155,14 @@ func TestReceive_LastAttemptIsStartedWhenItIsReturned(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		once, often := r.send(dueq.Message{MaxAttempts: 1}), r.send(dueq.Message{})
 		for i := range 3 {
-			got, err := r.direct.Receive(r.Context(), dueq.ReceiveConfig{Max: 2, Lease: time.Second, Wait: time.Second})
+			got, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 2, Lease: time.Second, Wait: time.Second})
 			r.must(err)
 			if len(got) == 0 {
 				r.Errorf("nothing is received in round %d", i)
 			}
 			r.sleep(2 * time.Second) // the leases run out
 		}
-		_, err := r.direct.Receive(r.Context(), dueq.ReceiveConfig{Max: 2})
+		_, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 2})
 		r.must(err)
 		if m := r.get(once); m.State != dueq.Dead || m.Failures != 1 {
 			r.Errorf("%+v, want dead after one failure", m)
@@ -177,7 +177,7 @@ func TestReceive_StartThatIsNotConfirmedReturnsNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		once, often := r.send(dueq.Message{MaxAttempts: 1}), r.send(dueq.Message{})
 		r.net.set(always(refused, string(store.Start)))
-		got, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Max: 2})
+		got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 2})
 		r.must(err)
 		if len(got) != 1 || got[0].ID != often {
 			r.Errorf("received %v, want the one that need not be started", got)
@@ -190,7 +190,7 @@ func TestReceive_StartThatIsNotConfirmedReturnsNothing(t *testing.T) {
 
 // crashUntilDrained starts one process after another until nothing is left to do, and
 // returns how many died. The handler of the message "poison" ends its process.
-func (r *rig) crashUntilDrained(c dueq.ConsumeConfig, handle dueq.Handler) int {
+func (r *rig) crashUntilDrained(c dueq.ConsumeOptions, handle dueq.Handler) int {
 	r.Helper()
 	const most = 30
 	for crashes := range most {
@@ -233,7 +233,7 @@ func TestConsume_PoisonKillsOnlyItself(t *testing.T) {
 			}
 			r.send(dueq.Message{MaxAttempts: attempts})
 		}
-		crashes := r.crashUntilDrained(dueq.ConsumeConfig{Concurrency: 10, Lease: 2 * time.Second}, work)
+		crashes := r.crashUntilDrained(dueq.ConsumeOptions{Concurrency: 10, Lease: 2 * time.Second}, work)
 		if m := r.get(poison); m.State != dueq.Dead || m.Failures != attempts {
 			r.Errorf("the poison: %+v, want it dead", m)
 		}
@@ -255,7 +255,7 @@ func TestConsume_PoisonBesideMessagesWithTwoAttempts(t *testing.T) {
 		for range innocents {
 			r.send(dueq.Message{MaxAttempts: 2})
 		}
-		r.crashUntilDrained(dueq.ConsumeConfig{Concurrency: 10, Lease: 2 * time.Second}, work)
+		r.crashUntilDrained(dueq.ConsumeOptions{Concurrency: 10, Lease: 2 * time.Second}, work)
 		if s := r.stats(); s.Dead != 1 || s.Counters.Acked != innocents {
 			r.Errorf("%d dead, %d acked, want 1 and %d", s.Dead, s.Counters.Acked, innocents)
 		}
@@ -269,7 +269,7 @@ func (r *rig) crashed(n int) {
 		r.send(dueq.Message{})
 	}
 	for range 2 { // the first is not known to have started
-		got, err := r.direct.Receive(r.Context(), dueq.ReceiveConfig{Max: n, Lease: time.Second})
+		got, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: n, Lease: time.Second})
 		r.must(err)
 		if len(got) != n {
 			r.Fatalf("%d received, want %d", len(got), n)
@@ -305,7 +305,7 @@ func TestConsume_CrashedMessagesRunOneAtATimeBesideOthers(t *testing.T) {
 		}
 		var all []*consuming
 		for range 2 { // of one client
-			all = append(all, r.consume(r.q, handler, dueq.ConsumeConfig{Concurrency: 10}))
+			all = append(all, r.consume(r.q, handler, dueq.ConsumeOptions{Concurrency: 10}))
 		}
 		r.sleep(time.Second)
 		for range fresh {
@@ -331,7 +331,7 @@ func TestConsume_LongHandlerDoesNotHoldUpCrashedMessages(t *testing.T) {
 			began <- struct{}{}
 			pass(time.Hour)
 			return nil
-		}, dueq.ConsumeConfig{Grace: 2 * time.Hour})
+		}, dueq.ConsumeOptions{Grace: 2 * time.Hour})
 		r.sleep(9 * time.Second)
 		if n := len(began); n != 1 {
 			r.Errorf("%d handlers began within 9 s, want 1", n)

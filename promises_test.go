@@ -27,7 +27,7 @@ func TestPromise1NothingIsLost(t *testing.T) {
 				return errors.New("no luck")
 			}
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(5 * time.Minute)
 		r.net.set(nil)
 		_, err := consumer.end()
@@ -66,7 +66,7 @@ func TestPromise2NeverEarly(t *testing.T) {
 				r.Errorf("%s: delivered %s after its due time", delay, late)
 			}
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: messages})
+		}, dueq.ConsumeOptions{Concurrency: messages})
 		r.sleep(time.Minute)
 		_, err := consumer.end()
 		r.must(err)
@@ -91,13 +91,13 @@ func TestPromise3OneHolderAtATime(t *testing.T) {
 			r.net.set(nil)
 			late = d.Ack(context.WithoutCancel(ctx))
 			return nil
-		}, dueq.ConsumeConfig{Lease: lease})
+		}, dueq.ConsumeOptions{Lease: lease})
 		synctest.Wait()
 		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 			again = time.Now()
 			pass(5 * lease)
 			return errors.New("not done")
-		}, dueq.ConsumeConfig{Lease: lease, Backoff: func(int) time.Duration { return time.Hour }})
+		}, dueq.ConsumeOptions{Lease: lease, Backoff: func(int) time.Duration { return time.Hour }})
 		r.sleep(10 * lease)
 		_, err := cut.end()
 		r.must(err)
@@ -127,7 +127,7 @@ func TestPromise4SendAgainStoresNothingTwice(t *testing.T) {
 		if id == "" || !errors.Is(err, dueq.ErrUnavailable) {
 			r.Fatalf("id %q, error %v: want an id and ErrUnavailable", id, err)
 		}
-		deliveries, err := r.direct.Receive(r.Context(), dueq.ReceiveConfig{})
+		deliveries, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{})
 		r.must(err)
 		r.must(deliveries[0].Ack(r.Context()))
 
@@ -161,7 +161,7 @@ func TestPromise4SendBatchAgainStoresNothingTwice(t *testing.T) {
 				}
 			}
 			for { // everything is consumed before it is sent again
-				due, err := r.direct.Receive(r.Context(), dueq.ReceiveConfig{Max: 500})
+				due, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 500})
 				r.must(err)
 				for _, d := range due {
 					r.must(d.Ack(r.Context()))
@@ -200,7 +200,7 @@ func TestPromise4LostRepliesBurnNothing(t *testing.T) {
 				r.Errorf("attempt %d, want 1", d.Attempt)
 			}
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(20 * time.Second) // less than a lease: nothing comes back by itself
 		_, err := consumer.end()
 		r.must(err)
@@ -227,7 +227,7 @@ func TestPromise5KeyIsUniqueWhileItsMessageLives(t *testing.T) {
 			r.Fatalf("the key belongs to %+v, want %s", got, second)
 		}
 		r.sleep(time.Minute)
-		due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{})
+		due, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{})
 		r.must(err)
 		if _, err := r.q.Send(r.Context(), m); !errors.Is(err, dueq.ErrDuplicate) {
 			r.Fatalf("replaced a message that is held: %v", err)
@@ -248,7 +248,7 @@ func TestPromise6CancelIsDefinite(t *testing.T) {
 			<-ctx.Done()
 			cause = context.Cause(ctx)
 			return ctx.Err()
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		synctest.Wait()
 
 		if done, err := r.direct.Cancel(r.Context(), dueq.Key("later")); !done || err != nil {
@@ -283,7 +283,7 @@ func TestPromise6CancelledIsNotDeliveredAgainWhenItsHolderDies(t *testing.T) {
 			r.net.set(everything(refused))
 			<-ctx.Done()
 			return ctx.Err()
-		}, dueq.ConsumeConfig{Lease: 5 * time.Second})
+		}, dueq.ConsumeOptions{Lease: 5 * time.Second})
 		synctest.Wait()
 		done, err := r.direct.Cancel(r.Context(), id)
 		r.must(err)
@@ -291,7 +291,7 @@ func TestPromise6CancelledIsNotDeliveredAgainWhenItsHolderDies(t *testing.T) {
 		other := r.consume(r.direct, func(_ context.Context, d *dueq.Delivery) error {
 			seen.add(d.ID)
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		r.sleep(time.Minute)
 		if done || seen.total() != 0 {
 			r.Errorf("done %t, delivered %d times after the cancel", done, seen.total())
@@ -320,7 +320,7 @@ func TestPromise7ManyDueAtTheSameInstant(t *testing.T) {
 		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
 			seen.add(d.ID)
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 50})
+		}, dueq.ConsumeOptions{Concurrency: 50})
 		r.sleep(time.Hour + time.Second)
 		_, err = consumer.end()
 		r.must(err)
@@ -346,7 +346,7 @@ func TestPromise8GracefulStop(t *testing.T) {
 				cause = context.Cause(ctx)
 				return ctx.Err()
 			}
-		}, dueq.ConsumeConfig{Concurrency: 2, Grace: 5 * time.Second})
+		}, dueq.ConsumeOptions{Concurrency: 2, Grace: 5 * time.Second})
 		synctest.Wait()
 		took, err := consumer.end()
 		r.must(err)
@@ -377,7 +377,7 @@ func TestPromise8WhatWaitsIsReleasedAtOnce(t *testing.T) {
 				<-hold
 			}
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 1})
+		}, dueq.ConsumeOptions{Concurrency: 1})
 		r.sleep(time.Second)
 		for range 50 {
 			r.send(dueq.Message{})
@@ -406,7 +406,7 @@ func TestPromise8HandlerThatDoesNotStopIsNamed(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			<-hold
 			return nil
-		}, dueq.ConsumeConfig{Grace: time.Second})
+		}, dueq.ConsumeOptions{Grace: time.Second})
 		synctest.Wait()
 		took, err := consumer.end()
 		if err == nil || took > 8*time.Second {
@@ -428,7 +428,7 @@ func TestPromise8StopTakesTheGraceWhenTheStoreHangs(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			pass(10 * time.Millisecond)
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 1, Grace: grace})
+		}, dueq.ConsumeOptions{Concurrency: 1, Grace: grace})
 		r.sleep(100 * time.Millisecond) // some are handled, others wait for the worker
 		r.net.set(everything(hangs))
 		r.sleep(100 * time.Millisecond)
@@ -450,12 +450,12 @@ func TestPromise9CrashedHoldersMessagesAreBackInTime(t *testing.T) {
 			r.net.set(everything(refused))
 			<-ctx.Done()
 			return nil
-		}, dueq.ConsumeConfig{Lease: lease})
+		}, dueq.ConsumeOptions{Lease: lease})
 		synctest.Wait()
 		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 			again = time.Now()
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 1})
+		}, dueq.ConsumeOptions{Concurrency: 1})
 		r.sleep(time.Minute)
 		if wait := again.Sub(claimed); wait < lease || wait > lease+time.Second {
 			r.Errorf("back after %s, want within a second after %s", wait, lease)
@@ -478,7 +478,7 @@ func TestPromise9PoisonGoesToTheDeadLettersAndTheOthersFlow(t *testing.T) {
 				panic("this one again")
 			}
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 1})
+		}, dueq.ConsumeOptions{Concurrency: 1})
 		r.sleep(time.Minute)
 		_, err := consumer.end()
 		r.must(err)

@@ -40,7 +40,7 @@ func TestOpen_OneMasterOfAClusterHangs(t *testing.T) {
 		}
 	}
 	connect := func() *dueq.Queue {
-		client, err := dueq.Open(ctx, "redis+cluster://"+strings.Join(hosts, ","), dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+		client, err := dueq.Open(ctx, "redis+cluster://"+strings.Join(hosts, ","), &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +73,7 @@ func TestOpen_OneMasterOfAClusterHangs(t *testing.T) {
 			stop()
 		}
 		return nil
-	}, dueq.ConsumeConfig{Concurrency: 1})
+	}, dueq.ConsumeOptions{Concurrency: 1})
 	if err != nil || handled != messages {
 		t.Errorf("handled %d of %d, %v", handled, messages, err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// ReceiveConfig of one [Queue.Receive].
-type ReceiveConfig struct {
+// ReceiveOptions of one [Queue.Receive].
+type ReceiveOptions struct {
 	Max   int           // deliveries wanted, up to 500; default 1
 	Wait  time.Duration // for a message to become due, up to 1 minute; default 0: not at all
 	Lease time.Duration // 1 s to 12 h; default 30 s
@@ -47,7 +47,7 @@ const (
 // that it is about to be handled. While waiting, one every 2 s and one for each message
 // that comes. The first wait for a queue subscribes to its hints, which is one connection to
 // Redis for all that wait, and is kept until nobody has waited for a minute.
-func (q *Queue) Receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, error) {
+func (q *Queue) Receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, error) {
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("receive", q.name, "", err)
 	}
@@ -67,7 +67,7 @@ func (q *Queue) Receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, erro
 	return deliveries, fail("receive", q.name, "", err)
 }
 
-func (c ReceiveConfig) complete() (ReceiveConfig, error) {
+func (c ReceiveOptions) complete() (ReceiveOptions, error) {
 	c.Max = cmp.Or(c.Max, 1)
 	c.Lease = cmp.Or(c.Lease, defaultLease)
 	switch {
@@ -80,7 +80,7 @@ func (c ReceiveConfig) complete() (ReceiveConfig, error) {
 }
 
 // receive asks, and if it is to wait, asks again when something may be due.
-func (q *Queue) receive(ctx context.Context, c ReceiveConfig) ([]*Delivery, error) {
+func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, error) {
 	end := time.Now().Add(c.Wait)
 	heard := q.bell.Heard()
 	deliveries, wait, err := q.claim(ctx, c)
@@ -110,7 +110,7 @@ func worthWaiting(err error) bool {
 }
 
 // claim is claimOf the partitions that the queue has now.
-func (q *Queue) claim(ctx context.Context, c ReceiveConfig) (found []*Delivery, wait time.Duration, err error) {
+func (q *Queue) claim(ctx context.Context, c ReceiveOptions) (found []*Delivery, wait time.Duration, err error) {
 	for range 1 + reroutes {
 		var settings store.Settings
 		if settings, err = q.learn(ctx); err != nil {
@@ -129,7 +129,7 @@ func (q *Queue) claim(ctx context.Context, c ReceiveConfig) (found []*Delivery, 
 // how long to wait if there is none. A partition that has not answered lately, as its
 // server may be gone, is asked last, and only if the others have nothing. The error of
 // a partition counts only then, too.
-func (q *Queue) claimOf(ctx context.Context, c ReceiveConfig, settings store.Settings) ([]*Delivery, time.Duration, error) {
+func (q *Queue) claimOf(ctx context.Context, c ReceiveOptions, settings store.Settings) ([]*Delivery, time.Duration, error) {
 	var suspects []int
 	p := &poll{queue: q, config: c, of: settings.Partitions, wait: store.MaxWait}
 	first := int(q.polled.Add(1) % uint64(settings.Partitions))
@@ -159,7 +159,7 @@ func (q *Queue) claimOf(ctx context.Context, c ReceiveConfig, settings store.Set
 // poll is one round of questions to the partitions of a queue.
 type poll struct {
 	queue  *Queue
-	config ReceiveConfig
+	config ReceiveOptions
 	of     int // partitions
 	found  []*Delivery
 	wait   time.Duration

@@ -38,7 +38,7 @@ func TestReceiveWaitsForTheNextMessage(t *testing.T) {
 					defer timer.Stop()
 				}
 				start := time.Now()
-				got, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: test.wait})
+				got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: test.wait})
 				if err != nil || len(got) != test.got || time.Since(start) != test.want {
 					r.Errorf("%d deliveries after %s, error %v: want %d after %s", len(got), time.Since(start), err, test.got, test.want)
 				}
@@ -54,7 +54,7 @@ func TestReceive_WaitsOfALoopShareOneSubscription(t *testing.T) {
 			before := r.net.count("claim")
 			timer := time.AfterFunc(time.Second, func() { r.send(dueq.Message{}) })
 			defer timer.Stop()
-			got, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: 20 * time.Second})
+			got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: 20 * time.Second})
 			r.must(err)
 			if len(got) != 1 {
 				r.Fatalf("%d deliveries, want 1", len(got))
@@ -85,7 +85,7 @@ func TestReceive_WaitsOfALoopShareOneSubscription(t *testing.T) {
 // A hint between a claim that finds nothing and the wait behind it must not be missed.
 func TestReceive_HintBeforeTheWaitIsNotMissed(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		_, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: time.Second})
+		_, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: time.Second})
 		r.must(err) // the subscription is there from now on
 		var once sync.Once
 		r.net.afterClaim(func() {
@@ -95,7 +95,7 @@ func TestReceive_HintBeforeTheWaitIsNotMissed(t *testing.T) {
 			})
 		})
 		start := time.Now()
-		got, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: 20 * time.Second})
+		got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: 20 * time.Second})
 		r.must(err)
 		if waited := time.Since(start); len(got) != 1 || waited > 100*time.Millisecond {
 			r.Errorf("%d deliveries after %s, want 1 at once", len(got), waited)
@@ -111,7 +111,7 @@ func TestReceivedDeliveryIsSettledByHand(t *testing.T) {
 		ctx := r.Context()
 		receive := func() *dueq.Delivery {
 			r.Helper()
-			due, err := r.q.Receive(ctx, dueq.ReceiveConfig{Max: 5, Lease: 10 * time.Second})
+			due, err := r.q.Receive(ctx, dueq.ReceiveOptions{Max: 5, Lease: 10 * time.Second})
 			r.must(err)
 			if len(due) != 1 || due[0].ID != id {
 				r.Fatalf("%d deliveries, want the message", len(due))
@@ -165,7 +165,7 @@ func TestReceiveThatIsLeftReleasesWhatArrivesLate(t *testing.T) {
 		})
 		failed := make(chan error, 1)
 		go func() {
-			_, err := r.q.Receive(ctx, dueq.ReceiveConfig{})
+			_, err := r.q.Receive(ctx, dueq.ReceiveOptions{})
 			failed <- err
 		}()
 		synctest.Wait()
@@ -187,14 +187,14 @@ func TestReceiveAfterALostReplyGetsTheMessages(t *testing.T) {
 			r.send(dueq.Message{})
 		}
 		r.net.set(always(replyLost, "claim"))
-		if _, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Max: 2}); !errors.Is(err, dueq.ErrUnavailable) {
+		if _, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 2}); !errors.Is(err, dueq.ErrUnavailable) {
 			r.Fatalf("%v, want ErrUnavailable", err)
 		}
 		if s := r.stats(); s.Leased != 2 {
 			r.Fatalf("%d leased, want the 2 of the lost reply", s.Leased)
 		}
 		r.net.set(nil)
-		due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Max: 3})
+		due, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 3})
 		r.must(err)
 		if s := r.stats(); len(due) != 3 || s.Leased != 3 {
 			r.Errorf("%d deliveries, %d leased, want all 3", len(due), s.Leased)
@@ -208,7 +208,7 @@ func TestReceiveGoesOnThroughAnOutageWhileItWaits(t *testing.T) {
 		r.net.set(everything(refused))
 		restore := time.AfterFunc(10*time.Second, func() { r.net.set(nil) })
 		defer restore.Stop()
-		due, err := r.q.Receive(r.Context(), dueq.ReceiveConfig{Wait: 30 * time.Second})
+		due, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: 30 * time.Second})
 		r.must(err)
 		if len(due) != 1 {
 			r.Errorf("%d deliveries, want 1", len(due))
@@ -218,20 +218,20 @@ func TestReceiveGoesOnThroughAnOutageWhileItWaits(t *testing.T) {
 
 func TestReceiveRefusesBadInput(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	tests := []struct {
 		name   string
-		config dueq.ReceiveConfig
+		config dueq.ReceiveOptions
 		field  string
 	}{
-		{"negative max", dueq.ReceiveConfig{Max: -1}, "max"},
-		{"excessive max", dueq.ReceiveConfig{Max: 501}, "max"},
-		{"negative wait", dueq.ReceiveConfig{Wait: -1}, "wait"},
-		{"long wait", dueq.ReceiveConfig{Wait: time.Minute + 1}, "wait"},
-		{"short lease", dueq.ReceiveConfig{Lease: time.Millisecond}, "lease"},
-		{"long lease", dueq.ReceiveConfig{Lease: 13 * time.Hour}, "lease"},
-		{"odd lease", dueq.ReceiveConfig{Lease: time.Second + 1}, "lease"},
+		{"negative max", dueq.ReceiveOptions{Max: -1}, "max"},
+		{"excessive max", dueq.ReceiveOptions{Max: 501}, "max"},
+		{"negative wait", dueq.ReceiveOptions{Wait: -1}, "wait"},
+		{"long wait", dueq.ReceiveOptions{Wait: time.Minute + 1}, "wait"},
+		{"short lease", dueq.ReceiveOptions{Lease: time.Millisecond}, "lease"},
+		{"long lease", dueq.ReceiveOptions{Lease: 13 * time.Hour}, "lease"},
+		{"odd lease", dueq.ReceiveOptions{Lease: time.Second + 1}, "lease"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -27,7 +27,7 @@ type Record struct {
 	Queue    string
 	Key      string
 	Headers  map[string]string
-	Body     []byte // in a list cut to ListConfig.BodyLimit
+	Body     []byte // in a list cut to ListOptions.BodyLimit
 	BodySize int    // bytes of the whole body
 	State    State
 	// At is, by the store's clock: scheduled and ready, when it is due; leased, when the
@@ -42,8 +42,8 @@ type Record struct {
 	Cancelling  bool   // leased, and its holder has been asked to stop
 }
 
-// ListConfig chooses a page of messages.
-type ListConfig struct {
+// ListOptions chooses a page of messages.
+type ListOptions struct {
 	State     State  // one of the four; required
 	Cursor    string // Page.Next of the page before; "": the first page
 	Limit     int    // records, up to 1000; default 100
@@ -53,7 +53,7 @@ type ListConfig struct {
 // Page is one page of a list.
 type Page struct {
 	Records []Record
-	Next    string // ListConfig.Cursor for the next page; "": there is none
+	Next    string // ListOptions.Cursor for the next page; "": there is none
 }
 
 // Get returns a message with its whole body, by id or [Key]. Errors: [ErrNotFound]
@@ -86,7 +86,7 @@ func (q *Queue) Get(ctx context.Context, id string) (Record, error) {
 // though more follow: go on until Page.Next is "". A message that changes its state
 // meanwhile may be missed or seen twice. Errors: [ErrInvalid], [ErrNotFound] for an
 // unknown queue.
-func (q *Queue) List(ctx context.Context, c ListConfig) (Page, error) {
+func (q *Queue) List(ctx context.Context, c ListOptions) (Page, error) {
 	if err := q.guard(ctx); err != nil {
 		return Page{}, fail("list", q.name, "", err)
 	}
@@ -94,7 +94,7 @@ func (q *Queue) List(ctx context.Context, c ListConfig) (Page, error) {
 	return page, fail("list", q.name, "", err)
 }
 
-func (q *Queue) list(ctx context.Context, c ListConfig) (Page, error) {
+func (q *Queue) list(ctx context.Context, c ListOptions) (Page, error) {
 	index, cursor, err := parseCursor(c.Cursor)
 	if err != nil {
 		return Page{}, err

@@ -22,7 +22,7 @@ import (
 func onRedis(t *testing.T) *dueq.Queue {
 	t.Helper()
 	rdb := redistest.Shared(t).Client(t)
-	client := dueq.NewRedis(rdb, dueq.Config{Prefix: redistest.Prefix(), Logger: slog.New(slog.DiscardHandler)})
+	client := opened(t)(dueq.NewRedis(rdb, &dueq.Options{Prefix: redistest.Prefix(), Logger: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			t.Error(err)
@@ -57,7 +57,7 @@ func TestRedisSendAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ds, err := q.Receive(ctx, dueq.ReceiveConfig{Max: 10})
+	ds, err := q.Receive(ctx, dueq.ReceiveOptions{Max: 10})
 	if err != nil || len(ds) != 3 {
 		t.Fatalf("%d deliveries, %v, want 3", len(ds), err)
 	}
@@ -68,7 +68,7 @@ func TestRedisSendAgain(t *testing.T) {
 	if _, err := q.SendBatch(ctx, batch); err != nil {
 		t.Error(err)
 	}
-	if again, err := q.Receive(ctx, dueq.ReceiveConfig{Max: 10}); err != nil || len(again) != 0 {
+	if again, err := q.Receive(ctx, dueq.ReceiveOptions{Max: 10}); err != nil || len(again) != 0 {
 		t.Errorf("%d deliveries, %v, want none again", len(again), err)
 	}
 }
@@ -96,7 +96,7 @@ func TestRedisNeverEarlyAndNotLate(t *testing.T) {
 		defer mu.Unlock()
 		late = append(late, time.Since(due))
 		return err
-	}), dueq.ConsumeConfig{})
+	}), dueq.ConsumeOptions{})
 	sending.Wait()
 	if err != nil || len(late) != messages {
 		t.Fatalf("handled %d of %d, error %v", len(late), messages, err)
@@ -115,7 +115,7 @@ func TestRedisIdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	watch := server.Client(t)
-	client := dueq.NewRedis(server.Client(t), dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client := opened(t)(dueq.NewRedis(server.Client(t), &dueq.Options{Logger: slog.New(slog.DiscardHandler)}))
 	q := client.Queue("work")
 	if _, err := q.Send(t.Context(), dueq.Message{Delay: time.Hour}); err != nil {
 		t.Fatal(err)
@@ -125,7 +125,7 @@ func TestRedisIdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	defer stop()
 	done := make(chan error, 1)
 	go func() {
-		done <- q.Consume(ctx, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
+		done <- q.Consume(ctx, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{})
 	}()
 	settled, over := time.After(time.Second), time.After(time.Second+span)
 	<-settled
@@ -168,7 +168,7 @@ func TestRedisServerIsKilledAndComesBack(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	rdb := server.Client(t)
-	client := dueq.NewRedis(rdb, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client := opened(t)(dueq.NewRedis(rdb, &dueq.Options{Logger: slog.New(slog.DiscardHandler)}))
 	q := client.Queue("work")
 	const messages = 200
 	for range messages {
@@ -193,7 +193,7 @@ func TestRedisServerIsKilledAndComesBack(t *testing.T) {
 				stop()
 			}
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 4, Lease: 2 * time.Second})
+		}, dueq.ConsumeOptions{Concurrency: 4, Lease: 2 * time.Second})
 	}()
 	select {
 	case <-halfway:
@@ -235,7 +235,7 @@ func TestRedisCancelReachesARunningHandler(t *testing.T) {
 		<-ctx.Done()
 		cause = context.Cause(ctx)
 		return ctx.Err()
-	}, dueq.ConsumeConfig{})
+	}, dueq.ConsumeOptions{})
 	if err != nil || !errors.Is(cause, dueq.ErrCancelled) {
 		t.Errorf("cause %v, error %v, want ErrCancelled", cause, err)
 	}
@@ -247,7 +247,7 @@ func TestRedisCancelReachesARunningHandler(t *testing.T) {
 func TestOpenRedis(t *testing.T) {
 	t.Parallel()
 	url := "unix://" + redistest.Shared(t).Addr() + "?prefix=" + redistest.Prefix()
-	client, err := dueq.Open(t.Context(), url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client, err := dueq.Open(t.Context(), url, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestOpenRedis(t *testing.T) {
 	if _, err := q.Send(t.Context(), dueq.Message{Key: "k"}); err != nil {
 		t.Error(err)
 	}
-	if due, err := q.Receive(t.Context(), dueq.ReceiveConfig{Wait: time.Second}); err != nil || len(due) != 1 {
+	if due, err := q.Receive(t.Context(), dueq.ReceiveOptions{Wait: time.Second}); err != nil || len(due) != 1 {
 		t.Errorf("%d deliveries, %v", len(due), err)
 	}
 	if err := client.Close(); err != nil {

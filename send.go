@@ -19,7 +19,8 @@ import (
 // [ErrNotReplicated], that of ctx) the message may have been stored, and the id is
 // returned: to find out, send the same message again with Message.ID set to it, which
 // stores nothing twice. If ctx ends before the message was on its way, nothing is stored
-// and the id is empty.
+// and the id is empty. If ctx has no deadline, Send returns ErrUnavailable when the store
+// has not accepted the message within Options.SendTimeout.
 //
 // Calls from many goroutines go together, without waiting for company: what comes while
 // a call to a partition is under way makes up the next. Each keeps its own result and
@@ -29,12 +30,17 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
 	}
+	if q.settings.Load() == nil { // else the producer limits the calls that it makes
+		bound, end := q.client.producer.Bound(ctx)
+		defer end()
+		ctx = bound
+	}
 	q.turn.sending.Add(1)
 	defer q.turn.sending.Add(-1)
 	for try := 0; ; try++ {
 		sent, settings, err := q.prepare(ctx, &m)
 		if err != nil {
-			return "", fail("send", q.name, m.ID, err)
+			return "", fail("send", q.name, m.ID, q.client.producer.Explain(ctx, err))
 		}
 		r := q.push(ctx, sent, m.ID != "")
 		if try == reroutes || !errors.Is(r.Err, store.ErrRepartitioned) {

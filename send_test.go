@@ -97,7 +97,7 @@ func TestSendRefusesBadInput(t *testing.T) {
 
 func TestQueueNamesAreChecked(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	names := []string{
 		"", strings.Repeat("q", 129), "_q", ".q", "-q", "..", "{q}", "q:1", "q*", "q?", "q[1]", `q\`, "q/r", "q\n", "q\x00", "a b", "🦆", "\u202eq",
@@ -106,7 +106,7 @@ func TestQueueNamesAreChecked(t *testing.T) {
 		q := client.Queue(name)
 		_, sendErr := q.Send(t.Context(), dueq.Message{})
 		_, batchErr := q.SendBatch(t.Context(), []dueq.Message{{}})
-		_, receiveErr := q.Receive(t.Context(), dueq.ReceiveConfig{})
+		_, receiveErr := q.Receive(t.Context(), dueq.ReceiveOptions{})
 		_, statsErr := q.Stats(t.Context())
 		for _, err := range []error{sendErr, batchErr, receiveErr, statsErr, q.Pause(t.Context())} {
 			wantInvalid(t, err, "queue")

@@ -40,7 +40,7 @@ func (s *tardy) Close() error { return nil }
 
 // over returns a queue of the rig's store, reached over another one.
 func (r *rig) over(s store.Store) *dueq.Queue {
-	client := dueq.New(s, dueq.Config{Logger: slog.New(slog.NewTextHandler(r.logged, nil))})
+	client := opened(r)(dueq.New(s, &dueq.Options{Logger: slog.New(slog.NewTextHandler(r.logged, nil))}))
 	r.Cleanup(func() { _ = client.Close() })
 	return client.Queue("work")
 }
@@ -55,7 +55,7 @@ func TestWorkersDoNotWaitForTheStore(t *testing.T) {
 		consumer := r.consume(r.over(s), func(context.Context, *dueq.Delivery) error {
 			handled.Add(1)
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 4})
+		}, dueq.ConsumeOptions{Concurrency: 4})
 		r.sleep(1500 * time.Millisecond)
 		if n := handled.Load(); n != messages {
 			r.Errorf("%d handled, want all %d while the first verdicts are under way", n, messages)
@@ -80,7 +80,7 @@ func TestVerdictsThatCannotBeToldKeepMoreFromBeingTaken(t *testing.T) {
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
 			handled.Add(1)
 			return nil
-		}, dueq.ConsumeConfig{Concurrency: 4, Prefetch: 20})
+		}, dueq.ConsumeOptions{Concurrency: 4, Prefetch: 20})
 		r.sleep(10 * time.Second)
 		if s := r.stats(); s.Leased > 24 || handled.Load() > 24 {
 			r.Errorf("%d held, %d handled: want at most 24", s.Leased, handled.Load())
@@ -99,14 +99,14 @@ func TestLeasesAreExtendedWhileVerdictsAreUnderWay(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		nop := func(context.Context, *dueq.Delivery) error { return nil }
 		slow := r.consume(r.over(&tardy{Store: r.net, takes: 2500 * time.Millisecond}), nop,
-			dueq.ConsumeConfig{Concurrency: 4, Lease: 3 * time.Second})
+			dueq.ConsumeOptions{Concurrency: 4, Lease: 3 * time.Second})
 		// The verdict on the second waits for that on the first, until 5 s, and its lease
 		// would end at 4 s.
 		r.send(dueq.Message{})
 		r.sleep(time.Second)
 		r.send(dueq.Message{})
 		synctest.Wait()
-		other := r.consume(r.direct, nop, dueq.ConsumeConfig{})
+		other := r.consume(r.direct, nop, dueq.ConsumeOptions{})
 		r.sleep(time.Minute)
 		_, err := slow.end()
 		r.must(err)
@@ -124,7 +124,7 @@ func TestVerdictsToldTogetherKeepTheirOwnResults(t *testing.T) {
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, messages))
 		r.must(err)
 		s := &tardy{Store: r.net, takes: 100 * time.Millisecond}
-		all, err := r.over(s).Receive(r.Context(), dueq.ReceiveConfig{Max: messages})
+		all, err := r.over(s).Receive(r.Context(), dueq.ReceiveOptions{Max: messages})
 		r.must(err)
 		var settling sync.WaitGroup
 		for i, d := range all {
@@ -179,7 +179,7 @@ func TestAStoreThatIsAwayFailsAllVerdictsToldTogether(t *testing.T) {
 		r.must(err)
 		r.net.set(always(refused, "ack"))
 		s := &tardy{Store: r.net, takes: 100 * time.Millisecond}
-		all, err := r.over(s).Receive(r.Context(), dueq.ReceiveConfig{Max: 10})
+		all, err := r.over(s).Receive(r.Context(), dueq.ReceiveOptions{Max: 10})
 		r.must(err)
 		var settling sync.WaitGroup
 		for _, d := range all {

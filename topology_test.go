@@ -16,7 +16,7 @@ import (
 // open returns a queue of a store that a URL names.
 func open(ctx context.Context, t *testing.T, url string) *dueq.Queue {
 	t.Helper()
-	client, err := dueq.Open(ctx, url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client, err := dueq.Open(ctx, url, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func drainNumbers(ctx context.Context, t *testing.T, q *dueq.Queue, n int) map[s
 			stop()
 		}
 		return nil
-	}, dueq.ConsumeConfig{})
+	}, dueq.ConsumeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,7 +46,10 @@ func New(tb testing.TB) *Client {
 	tb.Helper()
 	c := &clock{now: time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)}
 	s := embedded.NewMemory(embedded.Config{Now: c.Now})
-	client := dueq.New(s, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client, err := dueq.New(s, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		tb.Fatalf("dueqtest: %v", err)
+	}
 	tb.Cleanup(func() {
 		if err := client.Close(); err != nil {
 			tb.Errorf("dueqtest: close: %v", err)
@@ -119,7 +122,7 @@ func (c *Client) AssertDelivered(queue string, bodies ...string) {
 // AssertNothingDue fails the test if a message is due now. It takes none.
 func (c *Client) AssertNothingDue(queue string) {
 	c.t.Helper()
-	page, err := c.Queue(queue).List(c.t.Context(), dueq.ListConfig{State: dueq.Ready, BodyLimit: 100})
+	page, err := c.Queue(queue).List(c.t.Context(), dueq.ListOptions{State: dueq.Ready, BodyLimit: 100})
 	if err != nil && !errors.Is(err, dueq.ErrNotFound) {
 		c.t.Fatalf("dueqtest: %v", err)
 	}
@@ -147,7 +150,7 @@ func (c *Client) receiveAll(queue string) []*dueq.Delivery {
 	c.t.Helper()
 	var all []*dueq.Delivery
 	for {
-		some, err := c.Queue(queue).Receive(c.t.Context(), dueq.ReceiveConfig{Max: store.MaxBatch})
+		some, err := c.Queue(queue).Receive(c.t.Context(), dueq.ReceiveOptions{Max: store.MaxBatch})
 		if err != nil {
 			c.t.Fatalf("dueqtest: %v", err)
 		}

@@ -113,7 +113,7 @@ func TestRunningConsumerSeesTheClockMove(t *testing.T) {
 		close(started)
 		stop()
 		return nil
-	}, dueq.ConsumeConfig{})
+	}, dueq.ConsumeOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func TestRunningConsumerSeesTheClockMove(t *testing.T) {
 func TestConsumerInABubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client := dueq.NewMemory()
+		client := opened(t)(dueq.NewMemory(nil))
 		defer func() { _ = client.Close() }()
 		orders, start := client.Queue("orders"), time.Now()
 		if _, err := orders.Send(t.Context(), dueq.Message{Delay: 30 * time.Minute}); err != nil {
@@ -136,7 +136,7 @@ func TestConsumerInABubble(t *testing.T) {
 			after = time.Since(start)
 			stop()
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 		if err != nil || after != 30*time.Minute {
 			t.Fatalf("delivered after %s, error %v", after, err)
 		}
@@ -151,4 +151,17 @@ type recorder struct {
 
 func (r *recorder) Errorf(format string, args ...any) {
 	r.errors = append(r.errors, fmt.Sprintf(format, args...))
+}
+
+// opened returns a function that takes the result of a constructor, and fails the test on
+// an error.
+func opened(tb testing.TB) func(*dueq.Client, error) *dueq.Client {
+	tb.Helper()
+	return func(c *dueq.Client, err error) *dueq.Client {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return c
+	}
 }

@@ -21,7 +21,10 @@ func openDueq(dir string) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := dueq.New(s, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client, err := dueq.New(s, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return &onDueq{client: client, queue: client.Queue("bench")}, nil
 }
 
@@ -47,7 +50,7 @@ func (e *onDueq) Send(ctx context.Context, bodies [][]byte, later bool) error {
 
 // Take implements Engine.
 func (e *onDueq) Take(ctx context.Context) error {
-	got, err := e.queue.Receive(ctx, dueq.ReceiveConfig{})
+	got, err := e.queue.Receive(ctx, dueq.ReceiveOptions{})
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,10 @@ type dueqQueueOf struct {
 
 func openDueq(_ context.Context, env peer.Env) (peer.Queue, error) {
 	rdb := connect(env)
-	client := dueq.NewRedis(rdb)
+	client, err := dueq.NewRedis(rdb, nil)
+	if err != nil {
+		return nil, err
+	}
 	return &dueqQueueOf{rdb: rdb, client: client, queue: client.Queue(dueqQueue)}, nil
 }
 
@@ -61,7 +64,7 @@ func (q *dueqQueueOf) SendBatch(ctx context.Context, batch []peer.Message) error
 func (q *dueqQueueOf) Consume(ctx context.Context, c peer.Consumer, h peer.Handler) error {
 	handler := func(ctx context.Context, d *dueq.Delivery) error { return h(ctx, d.Body) }
 	c.Listening() // Consume does not tell when it begins; nothing is lost by being early
-	return q.queue.Consume(ctx, handler, dueq.ConsumeConfig{Concurrency: c.Concurrency})
+	return q.queue.Consume(ctx, handler, dueq.ConsumeOptions{Concurrency: c.Concurrency})
 }
 
 // Size leaves out dead messages, which wait for nobody.

@@ -25,7 +25,7 @@ func TestBackup_CopiesADirectory(t *testing.T) {
 func TestBackup_DirectoryInUseNamesTheOtherWay(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
-	client, err := dueq.Open(t.Context(), "file:"+dir)
+	client, err := dueq.Open(t.Context(), "file:"+dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

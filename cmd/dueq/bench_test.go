@@ -121,7 +121,7 @@ func TestBenchOnAQueueThatIsInUse(t *testing.T) {
 	t.Parallel()
 	url := redisURL(t)
 	prefix := redistest.Prefix()
-	client, err := dueq.Open(t.Context(), strings.Split(url, "?")[0]+"?prefix="+prefix)
+	client, err := dueq.Open(t.Context(), strings.Split(url, "?")[0]+"?prefix="+prefix, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

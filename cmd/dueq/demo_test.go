@@ -75,7 +75,7 @@ func TestDemoForPeople(t *testing.T) {
 func TestDemoInterrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		client := dueq.NewMemory()
+		client := opened(t)(dueq.NewMemory(nil))
 		defer func() { _ = client.Close() }()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()

@@ -61,7 +61,7 @@ func TestImportOfNothing(t *testing.T) {
 
 func TestImportCountsWhatIsRefused(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	q, most := client.Queue("q"), int64(2)
 	if _, err := q.Configure(t.Context(), dueq.Change{Create: true, MaxMessages: &most}); err != nil {
@@ -78,7 +78,7 @@ func TestImportCountsWhatIsRefused(t *testing.T) {
 
 func TestImportEndsWhenTheStoreIsGone(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	if err := client.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestProgressOfAnImport(t *testing.T) {
 // TestImportSendsWhatHasArrived holds that lines on a pipe do not wait in a batch.
 func TestImportSendsWhatHasArrived(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	q := client.Queue("q")
 	input, writer := io.Pipe()

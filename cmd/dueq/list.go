@@ -37,7 +37,7 @@ func (p *page) text() string {
 }
 
 type listFlags struct {
-	dueq.ListConfig
+	dueq.ListOptions
 	state string
 	all   bool
 }
@@ -128,7 +128,7 @@ func (a *app) list(ctx context.Context, q *dueq.Queue, f listFlags, states []due
 // are printed as they come, so that memory stays flat.
 func (a *app) listState(ctx context.Context, q *dueq.Queue, f listFlags, whole *page) (next string, err error) {
 	for {
-		found, err := q.List(ctx, f.ListConfig)
+		found, err := q.List(ctx, f.ListOptions)
 		if err != nil {
 			return "", err
 		}

@@ -67,7 +67,7 @@ func redisURL(t *testing.T) string {
 func onRedis(t *testing.T) (*session, *dueq.Client) {
 	t.Helper()
 	url := redisURL(t)
-	client, err := dueq.Open(t.Context(), url, dueq.Config{Logger: slog.New(slog.DiscardHandler)})
+	client, err := dueq.Open(t.Context(), url, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,4 +148,17 @@ func decode[T any](t *testing.T, text string) T {
 		t.Fatalf("%q is not the JSON that is wanted: %v", text, err)
 	}
 	return v
+}
+
+// opened returns a function that takes the result of a constructor, and fails the test on
+// an error.
+func opened(tb testing.TB) func(*dueq.Client, error) *dueq.Client {
+	tb.Helper()
+	return func(c *dueq.Client, err error) *dueq.Client {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return c
+	}
 }

@@ -76,7 +76,7 @@ func TestSignalEndsAnImportThatWaits(t *testing.T) {
 	if _, err := io.WriteString(feed, `{"body":1}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
-	deliveries, err := client.Queue("q").Receive(t.Context(), dueq.ReceiveConfig{Wait: 10 * time.Second})
+	deliveries, err := client.Queue("q").Receive(t.Context(), dueq.ReceiveOptions{Wait: 10 * time.Second})
 	if err != nil || len(deliveries) != 1 {
 		t.Fatalf("received %v, %v", deliveries, err)
 	}

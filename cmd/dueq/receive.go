@@ -45,7 +45,7 @@ func (d *delivery) text() string {
 }
 
 type receiveFlags struct {
-	dueq.ReceiveConfig
+	dueq.ReceiveOptions
 	release, follow bool
 }
 
@@ -90,7 +90,7 @@ if this process is killed between the printing and the ack.
 }
 
 func (a *app) receive(ctx context.Context, q *dueq.Queue, f receiveFlags) error {
-	deliveries, err := q.Receive(ctx, f.ReceiveConfig)
+	deliveries, err := q.Receive(ctx, f.ReceiveOptions)
 	if err != nil {
 		return err
 	}
@@ -142,6 +142,6 @@ func (a *app) follow(ctx context.Context, q *dueq.Queue, f receiveFlags) error {
 		}
 		stop()
 		return giveBack(ctx, []*dueq.Delivery{d}, unwritten)
-	}, dueq.ConsumeConfig{Concurrency: 1, Lease: f.Lease, Name: "dueq-receive"}) // one at a time: in order
+	}, dueq.ConsumeOptions{Concurrency: 1, Lease: f.Lease, Name: "dueq-receive"}) // one at a time: in order
 	return errors.Join(err, unwritten)
 }

@@ -119,7 +119,7 @@ func TestWhatIsRunningIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	id := strings.TrimSpace(s.ok("send", "--queue", "q", "body"))
-	held, err := client.Queue("q").Receive(t.Context(), dueq.ReceiveConfig{})
+	held, err := client.Queue("q").Receive(t.Context(), dueq.ReceiveOptions{})
 	if err != nil || len(held) != 1 {
 		t.Fatalf("received %v, %v", held, err)
 	}
@@ -157,7 +157,7 @@ func TestDeadLetters(t *testing.T) {
 	for _, key := range []string{"a", "b", "c"} {
 		s.ok("send", "--queue", "q", "--key", key, "body of "+key)
 	}
-	held, err := q.Receive(t.Context(), dueq.ReceiveConfig{Max: 3})
+	held, err := q.Receive(t.Context(), dueq.ReceiveOptions{Max: 3})
 	if err != nil || len(held) != 3 {
 		t.Fatalf("received %v, %v", held, err)
 	}

@@ -54,7 +54,7 @@ func (a *app) open(ctx context.Context) (*dueq.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	client, err := dueq.Open(ctx, url, dueq.Config{Logger: a.logger()})
+	client, err := dueq.Open(ctx, url, &dueq.Options{Logger: a.logger()})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return nil, fmt.Errorf("open %s: no answer within %s: %w", storeName(url), openTimeout, dueq.ErrUnavailable)
 	}

@@ -34,13 +34,13 @@ func main() {
 func run(url string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	client, err := dueq.Open(ctx, url)
+	client, err := dueq.Open(ctx, url, nil)
 	if err != nil {
 		return err
 	}
 	timeouts := client.Queue("order-timeouts")
 	go takeOrders(ctx, timeouts)
-	err = timeouts.Consume(ctx, cancelUnpaid, dueq.ConsumeConfig{})
+	err = timeouts.Consume(ctx, cancelUnpaid, dueq.ConsumeOptions{})
 	return errors.Join(err, client.Close())
 }
 

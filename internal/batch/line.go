@@ -36,6 +36,10 @@ type Line[T, R any] struct {
 	AtOnce             int // how many calls may be under way; 0: 1
 	// Patience is how long a call counts as under way; 0: until it is back.
 	Patience time.Duration
+	// Timeout is how long a caller whose context has no deadline waits in [Line.Do] while
+	// calls of others are under way; 0: as long as they take. A call that the caller makes
+	// itself is not limited.
+	Timeout time.Duration
 	// Root returns the context of a call for several callers, made from that of the
 	// first: it must not end when that one does.
 	Root func(first context.Context) context.Context
@@ -71,6 +75,7 @@ type ticket[T, R any] struct {
 	place  place
 	flight *flight // once it is under way
 	answer chan R  // to the caller
+	timer  *time.Timer
 }
 
 // place is where a ticket is.
@@ -88,7 +93,7 @@ type flight struct {
 	cancel   context.CancelFunc
 }
 
-// Do hands over item and waits for its result, or until ctx ends. An item whose caller
+// Do hands over item and waits for its result, until ctx ends or Timeout is over. An item whose caller
 // leaves in time is in no call. A call is cancelled when all its callers have left.
 func (l *Line[T, R]) Do(ctx context.Context, item T) (R, Fate) {
 	l.mu.Lock()
@@ -102,12 +107,39 @@ func (l *Line[T, R]) Do(ctx context.Context, item T) (R, Fate) {
 	t.item, t.ctx, t.place = item, ctx, queued
 	l.waiting = append(l.waiting, t)
 	l.mu.Unlock()
+	timeout := t.startTimer(ctx, l.Timeout)
 	select {
 	case r := <-t.answer:
+		t.stopTimer()
 		l.discard(t)
 		return r, Answered
-	case <-ctx.Done():
+	case <-timeout:
 		return l.leave(t)
+	case <-ctx.Done():
+		t.stopTimer()
+		return l.leave(t)
+	}
+}
+
+// startTimer returns a channel that fires after d, if the caller has no deadline.
+func (t *ticket[T, R]) startTimer(ctx context.Context, d time.Duration) <-chan time.Time {
+	if d == 0 {
+		return nil
+	}
+	if _, ok := ctx.Deadline(); ok {
+		return nil
+	}
+	if t.timer == nil {
+		t.timer = time.NewTimer(d)
+	} else {
+		t.timer.Reset(d)
+	}
+	return t.timer.C
+}
+
+func (t *ticket[T, R]) stopTimer() {
+	if t.timer != nil {
+		t.timer.Stop()
 	}
 }
 

@@ -72,7 +72,7 @@ func newReplay(t *testing.T) *replayed {
 	if err := os.WriteFile(r.path("flights"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	client, err := dueq.Open(t.Context(), r.store)
+	client, err := dueq.Open(t.Context(), r.store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

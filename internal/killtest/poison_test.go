@@ -31,7 +31,7 @@ func drain(ctx context.Context, q *dueq.Queue, handle dueq.Handler, concurrency 
 	defer stop()
 	done := make(chan error, 1)
 	go func() {
-		done <- q.Consume(ctx, handle, dueq.ConsumeConfig{Concurrency: concurrency, Lease: poisonLease})
+		done <- q.Consume(ctx, handle, dueq.ConsumeOptions{Concurrency: concurrency, Lease: poisonLease})
 	}()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -101,7 +101,7 @@ func places(t *testing.T) map[string]string {
 // onQueue opens the store for as long as do takes, for a file: store has one process at a time.
 func onQueue(t *testing.T, url string, do func(q *dueq.Queue)) {
 	t.Helper()
-	client, err := dueq.Open(t.Context(), url)
+	client, err := dueq.Open(t.Context(), url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

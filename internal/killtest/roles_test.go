@@ -33,7 +33,7 @@ type job struct {
 
 // runRole is the main function of a child process.
 func runRole(ctx context.Context, j job) error {
-	client, err := dueq.Open(ctx, j.Store)
+	client, err := dueq.Open(ctx, j.Store, nil)
 	if err != nil {
 		return err
 	}
@@ -141,7 +141,7 @@ func consume(ctx context.Context, q *dueq.Queue, j job) error {
 		}
 		return until(ctx, now.Add(2*time.Millisecond))
 	}
-	return q.Consume(ctx, handler, dueq.ConsumeConfig{
+	return q.Consume(ctx, handler, dueq.ConsumeOptions{
 		Concurrency: concurrency, Prefetch: prefetch, Lease: lease,
 		Backoff: func(int) time.Duration { return 50 * time.Millisecond },
 	})

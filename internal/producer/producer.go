@@ -3,6 +3,7 @@ package producer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -26,8 +27,10 @@ const patience = 100 * time.Millisecond
 // Partitions share nothing that one of them could use up: they can be on different
 // servers.
 type Producer struct {
-	store store.Store
-	name  string
+	store   store.Store
+	name    string
+	timeout time.Duration // for callers without a deadline
+	late    error         // of a caller whose timeout is over
 
 	mu           sync.Mutex
 	destinations map[store.Partition]*destination
@@ -50,23 +53,54 @@ type Outcome struct {
 	Err    error
 }
 
-// New returns a producer whose lanes are called after name.
-func New(s store.Store, name string) *Producer {
-	return &Producer{store: s, name: name, destinations: map[store.Partition]*destination{}}
+// New returns a producer whose lanes are called after name. Callers of Send whose contexts
+// have no deadline wait for the calls of others for timeout at most.
+func New(s store.Store, name string, timeout time.Duration) *Producer {
+	return &Producer{
+		store: s, name: name, timeout: timeout, late: fmt.Errorf("no success for %s: %w", timeout, store.ErrUnavailable),
+		destinations: map[store.Partition]*destination{},
+	}
+}
+
+// Bound returns a context that ends after the producer's timeout with ErrUnavailable as its
+// cause, or ctx itself if that has a deadline.
+func (p *Producer) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, p.timeout, p.late)
 }
 
 // Send stores a message that is valid, together with others that are being sent to the
-// same partition. It returns when ctx ends; the contexts of other callers do not affect it.
+// same partition. It returns when ctx ends, or with ErrUnavailable after the timeout; the
+// contexts of other callers do not affect it.
 func (p *Producer) Send(ctx context.Context, to store.Partition, m store.Message) Outcome {
 	o, fate := p.destination(to).line.Do(ctx, m)
 	switch fate {
 	case batch.Withdrawn:
-		return Outcome{Err: notSent(ctx)}
+		return Outcome{Err: notSent(p.ended(ctx))}
 	case batch.Left:
-		return Outcome{Err: ctx.Err()}
+		return Outcome{Err: p.ended(ctx)}
 	default:
+		o.Err = p.Explain(ctx, o.Err)
 		return o
 	}
+}
+
+// Explain returns err, or if a context of Bound has ended and err is only that, its cause.
+func (p *Producer) Explain(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return p.ended(ctx)
+	}
+	return err
+}
+
+// ended returns why a caller stops waiting: the end of its context, or of the timeout.
+func (p *Producer) ended(ctx context.Context) error {
+	if ctx.Err() == nil || errors.Is(context.Cause(ctx), store.ErrUnavailable) {
+		return p.late
+	}
+	return ctx.Err()
 }
 
 func (p *Producer) destination(to store.Partition) *destination {
@@ -76,7 +110,7 @@ func (p *Producer) destination(to store.Partition) *destination {
 	if d == nil {
 		d = &destination{lanes: lane.NewPool(p.name), slots: make(chan struct{}, Lanes)}
 		d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
-		d.line.Root, d.line.Patience = context.WithoutCancel, patience
+		d.line.Root, d.line.Patience, d.line.Timeout = context.WithoutCancel, patience, p.timeout
 		d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {
 			results, err := p.Push(ctx, to, messages)
 			return outcomes(len(messages), results, err)
@@ -100,7 +134,7 @@ func outcomes(n int, results []store.PushResult, err error) []Outcome {
 // Push stores messages in one call, when a lane is free.
 func (p *Producer) Push(ctx context.Context, to store.Partition, messages []store.Message) ([]store.PushResult, error) {
 	d := p.destination(to)
-	if err := d.enter(ctx); err != nil {
+	if err := p.enter(ctx, d); err != nil {
 		return nil, err
 	}
 	defer d.leave()
@@ -116,21 +150,26 @@ func (p *Producer) Push(ctx context.Context, to store.Partition, messages []stor
 }
 
 // enter waits until few enough pushes are under way.
-func (d *destination) enter(ctx context.Context) error {
+func (p *Producer) enter(ctx context.Context, d *destination) error {
 	select {
 	case d.slots <- struct{}{}:
 		return nil
-	case <-ctx.Done():
-		return notSent(ctx)
+	default:
+	}
+	bound, end := p.Bound(ctx)
+	defer end()
+	select {
+	case d.slots <- struct{}{}:
+		return nil
+	case <-bound.Done():
+		return notSent(p.ended(ctx))
 	}
 }
 
 func (d *destination) leave() { <-d.slots }
 
 // notSent is the error of a message whose sender left before it was on its way.
-func notSent(ctx context.Context) error {
-	return notSentError{fmt.Errorf("not sent: %w", ctx.Err())}
-}
+func notSent(cause error) error { return notSentError{fmt.Errorf("not sent: %w", cause)} }
 
 type notSentError struct{ error }
 

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -64,7 +65,7 @@ func TestOnePushUnderWayPerLaneAndNumbersGrow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		s := newRecorder(func() error { <-release; return nil })
-		p := producer.New(s, "p")
+		p := producer.New(s, "p", time.Minute)
 		var pushing sync.WaitGroup
 		for range 100 {
 			pushing.Go(func() {
@@ -100,7 +101,7 @@ func TestOnePushUnderWayPerLaneAndNumbersGrow(t *testing.T) {
 func TestSequentialPushesShareOneLane(t *testing.T) {
 	t.Parallel()
 	s := newRecorder(func() error { return nil })
-	p := producer.New(s, "p")
+	p := producer.New(s, "p", time.Minute)
 	for want := range uint64(5) {
 		if _, err := p.Push(t.Context(), to, messages(1)); err != nil {
 			t.Fatal(err)
@@ -135,7 +136,7 @@ func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
 			t.Parallel()
 			err := test.err
 			s := newRecorder(func() error { return err })
-			p := producer.New(s, "p")
+			p := producer.New(s, "p", time.Minute)
 			if _, got := p.Push(t.Context(), to, sent); !errors.Is(got, test.err) {
 				t.Fatal(got)
 			}
@@ -173,7 +174,7 @@ func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
 func TestPushesOfUnknownOutcomeAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newRecorder(func() error { return store.ErrUnavailable })
-	p := producer.New(s, "p")
+	p := producer.New(s, "p", time.Minute)
 	for range 1000 {
 		_, err := p.Push(t.Context(), to, messages(1))
 		if !errors.Is(err, store.ErrUnavailable) {

@@ -151,8 +151,8 @@ func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 // every store refuses, so that all keep their places.
 func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.PushResult, error) {
 	d := p.destination(u.to)
-	if err := d.enter(ctx); err != nil {
-		return nil, ctx.Err() // not err: of the first call nothing is known still
+	if err := p.enter(ctx, d); err != nil {
+		return nil, p.ended(ctx) // not err: of the first call nothing is known still
 	}
 	defer d.leave()
 	messages := make([]store.Message, len(u.messages))

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/dueq-dev/dueq/internal/producer"
 	"github.com/dueq-dev/dueq/store"
@@ -84,7 +85,7 @@ func TestSendersOfOneLostReplyAskOneByOne(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				s := &lossy{Store: embedded.NewMemory(embedded.Config{}), lose: test.stored, refuse: !test.stored}
-				p, all, seen := producer.New(s, "p"), messages(5), map[store.ID]int{}
+				p, all, seen := producer.New(s, "p", time.Minute), messages(5), map[store.ID]int{}
 				for i, o := range together(t, p, s, all) {
 					if !errors.Is(o.Err, store.ErrUnavailable) || producer.Definite(o.Err) {
 						t.Errorf("message %d: %v, want an unknown outcome", i, o.Err)
@@ -126,7 +127,7 @@ func TestManyAskForOneLostReplyAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &lossy{Store: embedded.NewMemory(embedded.Config{}), lose: true}
-		p, all, seen := producer.New(s, "p"), messages(100), map[store.ID]int{}
+		p, all, seen := producer.New(s, "p", time.Minute), messages(100), map[store.ID]int{}
 		together(t, p, s, all)
 		s.lose = false
 		consume(t, s, seen)
@@ -159,7 +160,7 @@ func TestSendTellsWhetherItWasOnItsWay(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &lossy{Store: embedded.NewMemory(embedded.Config{}), hold: make(chan struct{})}
-		p, all := producer.New(s, "p"), messages(3)
+		p, all := producer.New(s, "p", time.Minute), messages(3)
 		ctx, cancel := context.WithCancel(t.Context())
 		outcomes := make([]producer.Outcome, len(all))
 		var sending sync.WaitGroup

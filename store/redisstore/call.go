@@ -52,7 +52,7 @@ func (s *Store) ready(ctx context.Context, op, queue string) error {
 	case ctx.Err() != nil:
 		return fail(op, queue, ctx.Err())
 	}
-	return s.invalid
+	return nil
 }
 
 // run runs a script until it answers, and returns its reply.
@@ -66,7 +66,7 @@ func (s *Store) run(ctx context.Context, c call) (any, error) {
 // repeat calls try until it succeeds or fails for good, waiting a little longer each
 // time, up to the context's deadline or for the time of patience.
 func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt int) (any, error)) (any, error) {
-	ctx, cancel := patient(ctx)
+	ctx, cancel := patient(ctx, patience)
 	defer cancel()
 	var cause error
 	for attempt := 0; ; attempt++ {
@@ -94,19 +94,26 @@ func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt i
 	}
 }
 
-// errPatience marks a deadline that is ours, not the caller's.
-var errPatience = fmt.Errorf("no success for %s", patience)
-
-func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+// patient returns a context that ends after d with ErrUnavailable as its cause, or ctx if
+// that has a deadline.
+func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, patience, errPatience)
+	return context.WithTimeoutCause(ctx, d, patienceError(d))
 }
 
+// patienceError is the cause of a deadline that the library has set, not the caller.
+type patienceError time.Duration
+
+func (e patienceError) Error() string { return fmt.Sprintf("no success for %s", time.Duration(e)) }
+
+// Is makes it an ErrUnavailable, without the cost of wrapping one for each call.
+func (e patienceError) Is(target error) bool { return target == store.ErrUnavailable }
+
 func (s *Store) gaveUp(ctx context.Context, cause error) error {
-	if errors.Is(context.Cause(ctx), errPatience) {
-		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, errPatience, cause)
+	if late := context.Cause(ctx); errors.Is(late, store.ErrUnavailable) {
+		return fmt.Errorf("%w: %w: %w", store.ErrUnavailable, late, cause)
 	}
 	return ended(ctx, cause)
 }

@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 		}
 		rdb, config := server.Client(t), redisstore.Config{Prefix: redistest.Prefix(), Logger: slog.New(slog.DiscardHandler)}
 		h := storetest.Harness{
-			Store:        redisstore.New(rdb, config),
+			Store:        opened(t, rdb, config),
 			ExpireLeases: func(t testing.TB, p store.Partition) { expireLeases(t, rdb, config.Prefix, p) },
 			Reopen:       func(t testing.TB) store.Store { return reopen(t, server, config) },
 			ModelSteps:   30,
@@ -35,6 +35,16 @@ func TestConformance(t *testing.T) {
 		t.Cleanup(func() { _ = h.Store.Close() })
 		return h
 	})
+}
+
+// opened returns a store on a client that outlives it.
+func opened(t testing.TB, rdb redis.UniversalClient, config redisstore.Config) *redisstore.Store {
+	t.Helper()
+	s, err := redisstore.New(rdb, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
 }
 
 // expireLeases moves the deadlines of a partition's leases to the past, in their order.
@@ -59,7 +69,7 @@ func expireLeases(t testing.TB, rdb redis.UniversalClient, prefix string, p stor
 // reopen returns a store on connections of its own, as another process would have.
 func reopen(t testing.TB, server *redistest.Server, config redisstore.Config) store.Store {
 	t.Helper()
-	s := redisstore.New(server.Client(t), config)
+	s := opened(t, server.Client(t), config)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
 }

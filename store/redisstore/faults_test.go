@@ -183,7 +183,10 @@ func TestClosedStoreRefusesEverything(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	rdb := redis.NewClient(server.Options())
-	s := NewOwning(rdb, Config{Logger: quiet()})
+	s, err := NewOwning(rdb, Config{Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -199,9 +202,9 @@ func TestBadConfigIsInvalid(t *testing.T) {
 	t.Parallel()
 	for field, c := range map[string]Config{
 		"prefix": {Prefix: "a{b}"}, "replicas": {Replicas: -1}, "replica timeout": {ReplicaTimeout: time.Microsecond},
+		"push timeout": {PushTimeout: -1},
 	} {
-		s := New(redistest.Shared(t).Client(t), c)
-		_, err := s.Stats(t.Context(), "")
+		_, err := New(redistest.Shared(t).Client(t), c)
 		var typed *store.Error
 		if !errors.Is(err, store.ErrInvalid) || !errors.As(err, &typed) || typed.Field != field {
 			t.Errorf("%+v: %v, want ErrInvalid of %s", c, err, field)

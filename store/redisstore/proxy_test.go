@@ -190,7 +190,7 @@ func TestPromise4LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
 	r.must(err)
 	r.push(r.messages(1, 10)...)
 	// The try whose reply was lost arrives once more, late, from a process that knows nothing.
-	late := New(r.rdb, Config{Prefix: r.config.Prefix, Logger: quiet()})
+	late := newRigWith(t, r.rdb, Config{Prefix: r.config.Prefix, Logger: quiet()})
 	result, err := late.Claim(r.ctx(), r.p, request)
 	r.must(err)
 	r.want("deliveries", len(result.Deliveries), 0)
@@ -276,7 +276,7 @@ func TestClaim_AgainKeepsALateFirstTryFromLeasing(t *testing.T) {
 	r.must(err)
 	r.want("deliveries", len(result.Deliveries), 0)
 	r.push(r.messages(1, 10)...)
-	late := New(r.rdb, Config{Prefix: r.config.Prefix, Logger: quiet()})
+	late := newRigWith(t, r.rdb, Config{Prefix: r.config.Prefix, Logger: quiet()})
 	result, err = late.Claim(r.ctx(), r.p, request)
 	r.must(err)
 	r.want("deliveries to the late try", len(result.Deliveries), 0)

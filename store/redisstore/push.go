@@ -15,6 +15,8 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
+	ctx, cancel := patient(ctx, s.config.PushTimeout)
+	defer cancel()
 	if err := s.register(ctx, p.Queue); err != nil {
 		return nil, err
 	}

@@ -31,7 +31,10 @@ func newRig(tb testing.TB, rdb redis.UniversalClient) *rig {
 
 func newRigWith(tb testing.TB, rdb redis.UniversalClient, c Config) *rig {
 	tb.Helper()
-	s := New(rdb, c)
+	s, err := New(rdb, c)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	tb.Cleanup(func() { _ = s.Close() })
 	return &rig{Store: s, t: tb, rdb: rdb, p: store.Partition{Queue: "q"}}
 }

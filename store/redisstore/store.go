@@ -23,6 +23,7 @@ type Config struct {
 	Prefix         string        // of every key, ^[A-Za-z0-9._-]{1,32}$; "": "dueq"
 	Replicas       int           // that must have a push before it returns; 0: none
 	ReplicaTimeout time.Duration // how long to wait for them, whole ms; 0: 1 s
+	PushTimeout    time.Duration // how long a push without a deadline is repeated; 0: 10 s
 	Logger         *slog.Logger  // nil: slog.Default()
 }
 
@@ -31,7 +32,6 @@ type Store struct {
 	rdb     redis.UniversalClient
 	owned   bool
 	config  Config
-	invalid error // what is wrong with the config
 	scripts map[string]*script
 
 	pipelines *pipelines
@@ -48,13 +48,14 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // New returns a store on rdb, which the caller keeps, and closes after the store. It
-// makes no call; with a Config that is not valid every method returns ErrInvalid.
+// makes no call. Errors: ErrInvalid, for the config.
 //
-// The store repeats calls by itself, until the context's deadline or for 10 s. Give rdb
+// The store repeats calls until the context's deadline; without one for 10 s, and pushes
+// for PushTimeout. Give rdb
 // ContextTimeoutEnabled, or else a call to a server that hangs lasts until rdb's
 // ReadTimeout, whatever the context says, and a ClusterClient DisableRoutingPolicies, or
 // else a node that hangs can delay calls to the others.
-func New(rdb redis.UniversalClient, c Config) *Store {
+func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 	if c.Prefix == "" {
 		c.Prefix = "dueq"
 	}
@@ -64,18 +65,25 @@ func New(rdb redis.UniversalClient, c Config) *Store {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
-	s := &Store{
-		rdb: rdb, config: c, invalid: c.validate(), scripts: library(), pipelines: newPipelines(rdb),
-		closing: make(chan struct{}),
+	if c.PushTimeout == 0 {
+		c.PushTimeout = patience
 	}
-	return s
+	if err := c.validate(); err != nil {
+		return nil, err
+	}
+	return &Store{
+		rdb: rdb, config: c, scripts: library(), pipelines: newPipelines(rdb), closing: make(chan struct{}),
+	}, nil
 }
 
 // NewOwning is New, but Close closes rdb too.
-func NewOwning(rdb redis.UniversalClient, c Config) *Store {
-	s := New(rdb, c)
+func NewOwning(rdb redis.UniversalClient, c Config) (*Store, error) {
+	s, err := New(rdb, c)
+	if err != nil {
+		return nil, err
+	}
 	s.owned = true
-	return s
+	return s, nil
 }
 
 // Close ends calls that are being repeated, and watches. It closes the client only if
@@ -100,6 +108,8 @@ func (c Config) validate() error {
 		return invalid("replicas", "%d is negative", c.Replicas)
 	case c.ReplicaTimeout < time.Millisecond:
 		return invalid("replica timeout", "%s is less than 1 ms", c.ReplicaTimeout)
+	case c.PushTimeout < 0:
+		return invalid("push timeout", "%s is negative", c.PushTimeout)
 	}
 	return nil
 }

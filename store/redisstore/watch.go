@@ -31,11 +31,8 @@ func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event
 	if err := store.ValidateQueue(queue); err != nil {
 		return err
 	}
-	switch {
-	case s.closed.Load():
+	if s.closed.Load() {
 		return store.ErrClosed
-	case s.invalid != nil:
-		return s.invalid
 	}
 	logged := false
 	for attempt := 0; ctx.Err() == nil; attempt++ {

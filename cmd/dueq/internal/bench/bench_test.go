@@ -39,7 +39,7 @@ func tiny(client *dueq.Client, server *raw.Server) bench.Config {
 // onRedis returns a tiny run with a prefix of its own.
 func onRedis(t *testing.T, server *redistest.Server, prefix string) bench.Config {
 	t.Helper()
-	client := dueq.NewRedis(server.Client(t), dueq.Config{Prefix: prefix, Logger: slog.New(slog.DiscardHandler)})
+	client := opened(t)(dueq.NewRedis(server.Client(t), &dueq.Options{Prefix: prefix, Logger: slog.New(slog.DiscardHandler)}))
 	url := "redis://" + server.Addr()
 	if strings.HasPrefix(server.Addr(), "/") {
 		url = "unix://" + server.Addr()
@@ -128,7 +128,7 @@ func TestMemoryOfAMessage(t *testing.T) { //nolint:paralleltest // it looks at t
 	if r.Memory.Bytes < body || r.Memory.Bytes > 1000 || r.Floor.Memory < body || r.Ratio.Memory <= 0 {
 		t.Errorf("in Redis %+v, floor %v, ratio %v", r.Memory, r.Floor.Memory, r.Ratio.Memory)
 	}
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	if r := measure(tiny(client, nil)); r.Memory.Bytes < body || r.Memory.Bytes > 2000 {
 		t.Errorf("on the heap %+v", r.Memory)
@@ -157,7 +157,7 @@ func checkLateness(t *testing.T, l *bench.Late) {
 
 func TestEverythingInMemory(t *testing.T) {
 	t.Parallel()
-	client := dueq.NewMemory()
+	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	r, err := bench.Run(t.Context(), tiny(client, nil))
 	if err != nil {
@@ -326,5 +326,18 @@ func TestReportForPeople(t *testing.T) {
 	}
 	if strings.Contains(text, "\x1b") || strings.Contains(text, "NaN") {
 		t.Errorf("the text is not for people: %q", text)
+	}
+}
+
+// opened returns a function that takes the result of a constructor, and fails the test on
+// an error.
+func opened(tb testing.TB) func(*dueq.Client, error) *dueq.Client {
+	tb.Helper()
+	return func(c *dueq.Client, err error) *dueq.Client {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+		return c
 	}
 }

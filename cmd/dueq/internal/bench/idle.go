@@ -15,7 +15,7 @@ func (r *run) idle(ctx context.Context, q *dueq.Queue) error {
 	defer stop()
 	ended := make(chan error, 1)
 	go func() {
-		ended <- q.Consume(consuming, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeConfig{})
+		ended <- q.Consume(consuming, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{})
 	}()
 	const start = 2 * time.Second // until it has found that there is nothing
 	err := sleep(ctx, min(r.For, start))

@@ -55,7 +55,7 @@ func (r *run) lateness(ctx context.Context, q *dueq.Queue) error {
 		ended <- q.Consume(consuming, func(_ context.Context, d *dueq.Delivery) error {
 			seen.enter(d.ID, r.now())
 			return nil
-		}, dueq.ConsumeConfig{})
+		}, dueq.ConsumeOptions{})
 	}()
 	due, err := r.scatter(ctx, q, n)
 	if err == nil {

@@ -107,7 +107,7 @@ func (l library) drain(ctx context.Context, n int) error {
 			stalled.Reset(patience)
 		}
 		return nil
-	}, dueq.ConsumeConfig{Concurrency: l.concurrency})
+	}, dueq.ConsumeOptions{Concurrency: l.concurrency})
 	if err = errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}

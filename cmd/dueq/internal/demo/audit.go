@@ -12,7 +12,7 @@ import (
 // audit looks at what is left in the queue, and has the store checked.
 func (s *show) audit(ctx context.Context) error {
 	for cursor := ""; ; {
-		page, err := s.queue.List(ctx, dueq.ListConfig{State: dueq.Dead, Cursor: cursor})
+		page, err := s.queue.List(ctx, dueq.ListOptions{State: dueq.Dead, Cursor: cursor})
 		if err != nil {
 			return err
 		}

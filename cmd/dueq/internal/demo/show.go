@@ -152,7 +152,7 @@ func (s *show) gate(ctx context.Context, name string) error {
 		err := f.work(d.Failures, s.pause())
 		s.tally.delivered(f, name, d, started, err)
 		return err
-	}, dueq.ConsumeConfig{Concurrency: 4, Name: "gate-" + name})
+	}, dueq.ConsumeOptions{Concurrency: 4, Name: "gate-" + name})
 }
 
 // pause is how long a flight waits after a failure.
