@@ -80,13 +80,13 @@ func TestHandlerResults(t *testing.T) {
 				r.sleep(10 * time.Second)
 				next := r.send(dueq.Message{Body: []byte("1")})
 				synctest.Wait()
-				if m, err := r.direct.Get(r.Context(), next); err == nil && m.Attempt == 0 && m.State != dueq.Leased {
+				if m, err := r.direct.Get(r.Context(), dueq.ID(next)); err == nil && m.Attempt == 0 && m.State != dueq.Leased {
 					r.Error("the worker has not survived")
 				}
 				_, err := consumer.end()
 				r.must(err)
 
-				m, err := r.direct.Get(r.Context(), id)
+				m, err := r.direct.Get(r.Context(), dueq.ID(id))
 				if test.state == "" {
 					if !errors.Is(err, dueq.ErrNotFound) {
 						r.Fatalf("%+v, %v: want it gone", m, err)
@@ -580,7 +580,7 @@ func TestCloseEndsConsumeAndReceive(t *testing.T) {
 				r.Errorf("%v, want ErrClosed", err)
 			}
 		}
-		if _, err := r.direct.Get(r.Context(), id); !errors.Is(err, dueq.ErrNotFound) {
+		if _, err := r.direct.Get(r.Context(), dueq.ID(id)); !errors.Is(err, dueq.ErrNotFound) {
 			r.Errorf("not acked: %v", err)
 		}
 		if err := r.q.Consume(r.Context(), nil, dueq.ConsumeOptions{}); !errors.Is(err, dueq.ErrClosed) {

@@ -6,7 +6,7 @@
 //	client, err := dueq.Open(ctx, "redis://localhost:6379", nil) // or "mem:"
 //	orders := client.Queue("orders")
 //	id, err := orders.Send(ctx, dueq.Message{Key: "order-42", Body: body, Delay: 30 * time.Minute})
-//	done, err := orders.Cancel(ctx, id) // the order was paid
+//	err = orders.Cancel(ctx, dueq.ID(id)) // the order was paid
 //
 //	err = orders.Consume(ctx, func(ctx context.Context, d *dueq.Delivery) error {
 //		return cancelIfUnpaid(ctx, d.Body)

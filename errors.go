@@ -1,22 +1,23 @@
 package dueq
 
 import (
-	"errors"
+	"cmp"
 
 	"github.com/dueq-dev/dueq/store"
 )
 
 // Error says which operation failed, on which queue and message, and what is wrong
 // with which field. Its Err wraps one of this package's sentinels or the error of the
-// context, for [errors.Is]. With [ErrDuplicate], ID is the id of the message that has
-// the key.
+// context, for [errors.Is]. ID is the message that the error is about, as the text of the
+// Ref by which it was named (see [ParseRef]); with [ErrDuplicate], Holder is the id of the
+// message that has the key.
 type Error = store.Error
 
 // Errors that any call may return.
 var (
 	// ErrInvalid: an argument is wrong; Error.Field names it. Nothing was applied.
 	ErrInvalid = store.ErrInvalid
-	// ErrNotFound: no live message has this id or key, or there is no such queue.
+	// ErrNotFound: no message has this id or key (any more), or there is no such queue.
 	ErrNotFound = store.ErrNotFound
 	// ErrUnavailable: the store could not be reached, or did not answer in time. The
 	// call may have been applied; repeating it is safe.
@@ -37,7 +38,7 @@ var (
 	// ErrTooLarge: the body is larger than the queue's Settings.MaxBody.
 	ErrTooLarge = store.ErrTooLarge
 	// ErrDuplicate: the key belongs to another message that is scheduled, ready or
-	// leased (Error.ID), or the id belongs to a message with other content.
+	// leased (Error.Holder), or the id belongs to a message with other content.
 	ErrDuplicate = store.ErrDuplicate
 	// ErrQueueFull: the message's partition holds Settings.MaxMessages, or the store has no
 	// memory left.
@@ -45,6 +46,17 @@ var (
 	// ErrNotReplicated: stored, but not confirmed by Options.Replicas replicas in time. A
 	// failover may lose it; sending again with the same id is safe.
 	ErrNotReplicated = store.ErrNotReplicated
+)
+
+// Errors of managing messages: what was asked for cannot be done to a message in its
+// state. They do not match ErrNotFound.
+var (
+	// ErrRunning: the message is leased, so its handler may be running. Cancel has asked
+	// the holder to stop, and the message is never delivered again; Reschedule has changed
+	// nothing.
+	ErrRunning = store.ErrRunning
+	// ErrDead: the message is a dead letter. Nothing was changed.
+	ErrDead = store.ErrDead
 )
 
 // Errors of receiving and of holding a lease.
@@ -60,17 +72,16 @@ var (
 	ErrCancelled = store.ErrCancelled
 )
 
-// fail tells in err, which may be nil, what was being done to what.
+// fail says in err, which may be nil, what was being done to what. An *Error gets what it
+// lacks; any other error, also one that joins several, is kept whole.
 func fail(op, queue, id string, err error) error {
 	if err == nil {
 		return nil
 	}
-	told := Error{Op: op, Queue: queue, ID: id, Err: err}
-	if inner, ok := errors.AsType[*Error](err); ok {
-		told.Field, told.Err = inner.Field, inner.Err
-		if inner.ID != "" {
-			told.ID = inner.ID
-		}
+	e := Error{Op: op, Queue: queue, ID: id, Err: err}
+	if inner, ok := err.(*Error); ok { //nolint:errorlint // what is around another *Error must not be lost
+		e.Field, e.Holder, e.Err = inner.Field, inner.Holder, inner.Err
+		e.ID = cmp.Or(inner.ID, id)
 	}
-	return &told
+	return &e
 }

@@ -52,7 +52,7 @@ func ExampleQueue_Send_key() {
 
 	var refusal *dueq.Error
 	if errors.As(err, &refusal) && errors.Is(err, dueq.ErrDuplicate) {
-		fmt.Println("sent already:", refusal.ID == first)
+		fmt.Println("sent already:", refusal.Holder == first)
 	}
 	m.Replace = true
 	second, err := orders.Send(ctx, m)
@@ -105,12 +105,11 @@ func ExampleQueue_Cancel() {
 	orders := client.Queue("orders")
 
 	_, _ = orders.Send(ctx, dueq.Message{Key: "order-42", Delay: 30 * time.Minute})
-	done, err := orders.Cancel(ctx, dueq.Key("order-42"))
-	fmt.Println(done, err)
-	_, err = orders.Cancel(ctx, dueq.Key("order-42"))
+	fmt.Println(orders.Cancel(ctx, dueq.Key("order-42")))
+	err = orders.Cancel(ctx, dueq.Key("order-42"))
 	fmt.Println(errors.Is(err, dueq.ErrNotFound))
 	// Output:
-	// true <nil>
+	// <nil>
 	// true
 }
 
@@ -125,12 +124,12 @@ func ExampleQueue_Reschedule() {
 	orders := client.Queue("orders")
 
 	id, _ := orders.Send(ctx, dueq.Message{Delay: 30 * time.Minute})
-	done, err := orders.Reschedule(ctx, id, dueq.Schedule{Delay: 24 * time.Hour})
-	fmt.Println(done, err)
-	m, _ := orders.Get(ctx, id)
+	err = orders.Reschedule(ctx, dueq.ID(id), dueq.Schedule{Delay: 24 * time.Hour})
+	fmt.Println(err)
+	m, _ := orders.Get(ctx, dueq.ID(id))
 	fmt.Println(m.State, "in", time.Until(m.At).Round(time.Hour))
 	// Output:
-	// true <nil>
+	// <nil>
 	// scheduled in 24h0m0s
 }
 

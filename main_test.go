@@ -99,7 +99,12 @@ func (r *rig) send(m dueq.Message) string {
 
 func (r *rig) get(id string) dueq.Record {
 	r.Helper()
-	record, err := r.direct.Get(context.WithoutCancel(r.Context()), id)
+	return r.find(dueq.ID(id))
+}
+
+func (r *rig) find(ref dueq.Ref) dueq.Record {
+	r.Helper()
+	record, err := r.direct.Get(context.WithoutCancel(r.Context()), ref)
 	r.must(err)
 	return record
 }

@@ -20,25 +20,31 @@ type Settings = store.Settings
 // Change is a change of [Settings]; what is nil stays as it is.
 type Change = store.Change
 
-// Cancel removes a message that is scheduled or ready, by id or [Key]; true means it
-// is gone and was not and will not be delivered. A message that is leased is passed
-// on to its holder, whose handler's context ends with [ErrCancelled], and false is
-// returned: it may still be finished by that holder, but is never delivered again.
-// Repeating is safe. Errors: [ErrNotFound], also for a dead message (see [Queue.Purge]).
-func (q *Queue) Cancel(ctx context.Context, id string) (done bool, err error) {
-	return q.move(ctx, "cancel", id, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
+// Cancel removes a message that is scheduled or ready. With nil it is gone: it was not and
+// will not be delivered.
+//
+// Errors: [ErrRunning] when the message is leased: its holder has been asked to stop (the
+// context of its handler ends with [ErrCancelled]) and may still finish it, but it is never
+// delivered again, as a dead letter neither. [ErrDead] for a dead letter, which stays (see
+// [Queue.Purge]). [ErrNotFound] when there is no such message, for example because it was
+// acknowledged. [ErrInvalid]. After any other error it may have been cancelled; repeating
+// the call is safe, and may return ErrNotFound then. Costs one round trip.
+func (q *Queue) Cancel(ctx context.Context, ref Ref) error {
+	return q.move(ctx, "cancel", ref, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
 		return numbered(q.client, func(caller string, number uint64) ([]store.Code, error) {
 			return q.client.store.Cancel(ctx, p, store.CancelRequest{Caller: caller, Number: number, Refs: []store.Ref{ref}})
 		})
 	})
 }
 
-// Reschedule gives a message that is scheduled or ready a new due time, by id or
-// [Key]. For a message that is leased nothing is changed and false is returned.
-// Repeating is safe. Errors: [ErrNotFound], also for a dead message (see
-// [Queue.Redrive]); [ErrInvalid] for a due time more than 10 years ahead.
-func (q *Queue) Reschedule(ctx context.Context, id string, to Schedule) (done bool, err error) {
-	return q.move(ctx, "reschedule", id, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
+// Reschedule gives a message that is scheduled or ready a new due time. With nil it has it.
+//
+// Errors, after which it is as it was: [ErrRunning] when the message is leased, [ErrDead]
+// for a dead letter (see [Queue.Redrive]), [ErrNotFound] when there is no such message,
+// [ErrInvalid], also for a due time more than 10 years ahead. After any other error it may
+// have been moved; repeating the call is safe. Costs one round trip.
+func (q *Queue) Reschedule(ctx context.Context, ref Ref, to Schedule) error {
+	return q.move(ctx, "reschedule", ref, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
 		due, delay, err := to.spans()
 		if err != nil {
 			return nil, err
@@ -59,31 +65,25 @@ func (s Schedule) spans() (due, delay int64, err error) {
 }
 
 // move does something to one message that needs it not to be leased.
-func (q *Queue) move(ctx context.Context, op, id string,
-	do func(store.Partition, store.Ref) ([]store.Code, error),
-) (bool, error) {
+func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Partition, store.Ref) ([]store.Code, error)) error {
 	if err := q.guard(ctx); err != nil {
-		return false, fail(op, q.name, id, err)
+		return fail(op, q.name, ref.String(), err)
 	}
-	p, ref, err := q.locate(ctx, id)
+	p, plain, err := q.locate(ctx, ref)
 	if err != nil {
-		return false, fail(op, q.name, id, err)
+		return fail(op, q.name, ref.String(), err)
 	}
-	codes, err := do(p, ref)
+	codes, err := do(p, plain)
 	if err == nil && codes[0] == store.CodeNotFound {
 		var moved bool
-		if p, moved, err = q.relocate(ctx, p, ref); moved {
-			codes, err = do(p, ref)
+		if p, moved, err = q.relocate(ctx, p, plain); moved {
+			codes, err = do(p, plain)
 		}
 	}
-	if err != nil {
-		return false, fail(op, q.name, id, err)
+	if err == nil {
+		err = codeError(codes[0])
 	}
-	if codes[0] == store.CodeRunning {
-		return false, nil
-	}
-	err = codeError(codes[0])
-	return err == nil, fail(op, q.name, id, err)
+	return fail(op, q.name, ref.String(), err)
 }
 
 // Redrive makes dead messages ready with their failures and TTLs forgotten, and returns how
@@ -158,8 +158,8 @@ func codeError(code store.Code) error {
 	switch code {
 	case store.CodeOK:
 		return nil
-	case store.CodeDuplicate: // Error.ID is the holder
-		return &Error{Field: "key", Err: fmt.Errorf("is taken by this message: %w", ErrDuplicate)}
+	case store.CodeDuplicate:
+		return &Error{Field: "key", Err: ErrDuplicate}
 	case store.CodeConflict:
 		return &Error{Field: "id", Err: fmt.Errorf("belongs to a message with other content: %w", ErrDuplicate)}
 	case store.CodeFull:
@@ -172,8 +172,10 @@ func codeError(code store.Code) error {
 		return fmt.Errorf("overtaken by a later call: %w", ErrUnavailable)
 	case store.CodeNotFound, store.CodeGone:
 		return ErrNotFound
+	case store.CodeRunning:
+		return ErrRunning
 	case store.CodeDead:
-		return fmt.Errorf("the message is dead: %w", ErrNotFound)
+		return ErrDead
 	case store.CodeLeaseLost:
 		return ErrLeaseLost
 	case store.CodeCancelled:

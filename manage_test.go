@@ -81,8 +81,8 @@ func TestRedrive(t *testing.T) {
 		if n, err := r.q.Redrive(r.Context(), holder); n != 0 || !errors.Is(err, dueq.ErrNotFound) {
 			r.Errorf("redrive of what is not dead: %d, %v", n, err)
 		}
-		done, err := r.q.Cancel(r.Context(), holder)
-		if n, again := r.q.Redrive(r.Context(), taken); !done || err != nil || n != 1 || again != nil {
+		r.must(r.q.Cancel(r.Context(), dueq.ID(holder)))
+		if n, again := r.q.Redrive(r.Context(), taken); n != 1 || again != nil {
 			r.Errorf("redrive once the key is free: %d, %v", n, again)
 		}
 	})
@@ -125,18 +125,15 @@ func TestReschedule(t *testing.T) {
 			{dueq.Schedule{Due: now.Add(-time.Hour)}, now},
 		}
 		for _, test := range tests {
-			done, err := r.q.Reschedule(r.Context(), dueq.Key("k"), test.to)
-			if !done || err != nil {
-				r.Fatalf("%+v: %t, %v", test.to, done, err)
+			if err := r.q.Reschedule(r.Context(), dueq.Key("k"), test.to); err != nil {
+				r.Fatalf("%+v: %v", test.to, err)
 			}
 			if m := r.get(id); !m.At.Equal(test.want) {
 				r.Errorf("%+v: due %s, want %s", test.to, m.At, test.want)
 			}
 		}
-		_, err := r.q.Reschedule(r.Context(), id, dueq.Schedule{Delay: -1})
-		wantInvalid(r.T, err, "delay")
-		_, err = r.q.Reschedule(r.Context(), id, dueq.Schedule{Delay: 1, Due: now})
-		wantInvalid(r.T, err, "due")
+		wantInvalid(r.T, r.q.Reschedule(r.Context(), dueq.ID(id), dueq.Schedule{Delay: -1}), "delay")
+		wantInvalid(r.T, r.q.Reschedule(r.Context(), dueq.ID(id), dueq.Schedule{Delay: 1, Due: now}), "due")
 	})
 }
 
@@ -154,10 +151,12 @@ func TestManagingRefusesBadInput(t *testing.T) {
 		err   error
 		field string
 	}{
-		{"cancel a malformed id", errOf(q.Cancel(ctx, "42")), "id"},
-		{"cancel nothing", errOf(q.Cancel(ctx, "")), "id"},
-		{"cancel an empty key", errOf(q.Cancel(ctx, dueq.Key(""))), "key"},
-		{"get a malformed id", errOf(q.Get(ctx, "03E6NKXC01R01C3TGWJQ1G0000")), "id"},
+		{"cancel a malformed id", q.Cancel(ctx, dueq.ID("42")), "id"},
+		{"cancel nothing", q.Cancel(ctx, dueq.ID("")), "id"},
+		{"cancel the zero ref", q.Cancel(ctx, dueq.Ref{}), "ref"},
+		{"cancel the zero id", q.Cancel(ctx, dueq.ID("00000000000000000000000000")), "id"},
+		{"cancel an empty key", q.Cancel(ctx, dueq.Key("")), "key"},
+		{"get a malformed id", errOf(q.Get(ctx, dueq.ID("03E6NKXC01R01C3TGWJQ1G0000"))), "id"},
 		{"redrive a malformed id", errOf(q.Redrive(ctx, "42")), "id"},
 		{"purge a malformed id", errOf(q.Purge(ctx, dueq.Dead, "42")), "id"},
 		{"purge what is held", errOf(q.Purge(ctx, dueq.Leased)), "state"},
@@ -190,7 +189,7 @@ func TestUnknownQueueIsNotFound(t *testing.T) {
 	for i, err := range []error{
 		errOf(q.Stats(ctx)), errOf(q.Check(ctx)), errOf(q.Configure(ctx, dueq.Change{})), q.Pause(ctx), q.Resume(ctx),
 		errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready})), errOf(q.Redrive(ctx)), errOf(q.Purge(ctx, dueq.Dead)),
-		errOf(q.Cancel(ctx, dueq.Key("k"))), errOf(q.Cancel(ctx, "03e6nkxc01r01c3tgwjq1g0000")),
+		q.Cancel(ctx, dueq.Key("k")), q.Cancel(ctx, dueq.ID("03e6nkxc01r01c3tgwjq1g0000")),
 	} {
 		if !errors.Is(err, dueq.ErrNotFound) {
 			t.Errorf("call %d: %v, want ErrNotFound", i, err)
@@ -209,7 +208,7 @@ func TestEndedContextMakesNoCall(t *testing.T) {
 		for i, err := range []error{
 			errOf(r.q.Send(ctx, dueq.Message{})), errOf(r.q.SendBatch(ctx, []dueq.Message{{}})),
 			errOf(r.q.Receive(ctx, dueq.ReceiveOptions{})), r.q.Consume(ctx, nil, dueq.ConsumeOptions{}),
-			errOf(r.q.Cancel(ctx, "")), errOf(r.q.Stats(ctx)), r.q.Pause(ctx), errOf(r.q.Get(ctx, "")),
+			r.q.Cancel(ctx, dueq.Ref{}), errOf(r.q.Stats(ctx)), r.q.Pause(ctx), errOf(r.q.Get(ctx, dueq.Ref{})),
 			errOf(r.client.Stats(ctx)),
 		} {
 			if !errors.Is(err, context.Canceled) {
@@ -232,7 +231,7 @@ func TestClosedClientRefusesEverything(t *testing.T) {
 	errOf := func(_ any, err error) error { return err }
 	for i, err := range []error{
 		errOf(q.Send(ctx, dueq.Message{})), errOf(q.SendBatch(ctx, []dueq.Message{{}})), errOf(q.Receive(ctx, dueq.ReceiveOptions{})),
-		errOf(q.Cancel(ctx, "")), errOf(q.Stats(ctx)), errOf(client.Stats(ctx)),
+		q.Cancel(ctx, dueq.Ref{}), errOf(q.Stats(ctx)), errOf(client.Stats(ctx)),
 	} {
 		if !errors.Is(err, dueq.ErrClosed) {
 			t.Errorf("call %d: %v, want ErrClosed", i, err)

@@ -217,13 +217,13 @@ func TestPromise5KeyIsUniqueWhileItsMessageLives(t *testing.T) {
 		m.Body = []byte("b")
 		id, err := r.q.Send(r.Context(), m)
 		var refusal *dueq.Error
-		if id != "" || !errors.Is(err, dueq.ErrDuplicate) || !errors.As(err, &refusal) || refusal.ID != first {
-			r.Fatalf("id %q, error %v: want ErrDuplicate with the id %s", id, err, first)
+		if id != "" || !errors.Is(err, dueq.ErrDuplicate) || !errors.As(err, &refusal) || refusal.Holder != first {
+			r.Fatalf("id %q, error %v: want ErrDuplicate with the holder %s", id, err, first)
 		}
 		m.Replace = true
 		second, err := r.q.Send(r.Context(), m)
 		r.must(err)
-		if got := r.get(dueq.Key("order-42")); got.ID != second || string(got.Body) != "b" {
+		if got := r.find(dueq.Key("order-42")); got.ID != second || string(got.Body) != "b" {
 			r.Fatalf("the key belongs to %+v, want %s", got, second)
 		}
 		r.sleep(time.Minute)
@@ -251,17 +251,17 @@ func TestPromise6CancelIsDefinite(t *testing.T) {
 		}, dueq.ConsumeOptions{})
 		synctest.Wait()
 
-		if done, err := r.direct.Cancel(r.Context(), dueq.Key("later")); !done || err != nil {
-			r.Errorf("cancel of a scheduled message: %t, %v, want done", done, err)
+		if err := r.direct.Cancel(r.Context(), dueq.Key("later")); err != nil {
+			r.Errorf("cancel of a scheduled message: %v, want none", err)
 		}
-		if _, err := r.direct.Cancel(r.Context(), scheduled); !errors.Is(err, dueq.ErrNotFound) {
+		if err := r.direct.Cancel(r.Context(), dueq.ID(scheduled)); !errors.Is(err, dueq.ErrNotFound) {
 			r.Errorf("cancel of what is gone: %v, want ErrNotFound", err)
 		}
-		if done, err := r.direct.Reschedule(r.Context(), running, dueq.Schedule{}); done || err != nil {
-			r.Errorf("reschedule of a message that is held: %t, %v, want false", done, err)
+		if err := r.direct.Reschedule(r.Context(), dueq.ID(running), dueq.Schedule{}); !errors.Is(err, dueq.ErrRunning) {
+			r.Errorf("reschedule of a message that is held: %v, want ErrRunning", err)
 		}
-		if done, err := r.direct.Cancel(r.Context(), running); done || err != nil {
-			r.Errorf("cancel of a message that is held: %t, %v, want false", done, err)
+		if err := r.direct.Cancel(r.Context(), dueq.ID(running)); !errors.Is(err, dueq.ErrRunning) {
+			r.Errorf("cancel of a message that is held: %v, want ErrRunning", err)
 		}
 		synctest.Wait()
 		if !errors.Is(cause, dueq.ErrCancelled) {
@@ -285,18 +285,19 @@ func TestPromise6CancelledIsNotDeliveredAgainWhenItsHolderDies(t *testing.T) {
 			return ctx.Err()
 		}, dueq.ConsumeOptions{Lease: 5 * time.Second})
 		synctest.Wait()
-		done, err := r.direct.Cancel(r.Context(), id)
-		r.must(err)
+		if err := r.direct.Cancel(r.Context(), dueq.ID(id)); !errors.Is(err, dueq.ErrRunning) {
+			r.Errorf("cancel of a message that is held: %v, want ErrRunning", err)
+		}
 		var seen tally
 		other := r.consume(r.direct, func(_ context.Context, d *dueq.Delivery) error {
 			seen.add(d.ID)
 			return nil
 		}, dueq.ConsumeOptions{})
 		r.sleep(time.Minute)
-		if done || seen.total() != 0 {
-			r.Errorf("done %t, delivered %d times after the cancel", done, seen.total())
+		if seen.total() != 0 {
+			r.Errorf("delivered %d times after the cancel", seen.total())
 		}
-		_, err = other.end()
+		_, err := other.end()
 		r.must(err)
 		_, err = dying.end()
 		r.must(err)
@@ -353,7 +354,7 @@ func TestPromise8GracefulStop(t *testing.T) {
 		if took != 5*time.Second || !errors.Is(cause, dueq.ErrClosed) {
 			r.Errorf("stopped after %s, cause %v: want the grace of 5s, then ErrClosed", took, cause)
 		}
-		if _, err := r.direct.Get(r.Context(), finished); !errors.Is(err, dueq.ErrNotFound) {
+		if _, err := r.direct.Get(r.Context(), dueq.ID(finished)); !errors.Is(err, dueq.ErrNotFound) {
 			r.Errorf("what finished in time was not acked: %v", err)
 		}
 		for _, id := range []string{interrupted, waiting} {

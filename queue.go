@@ -2,8 +2,6 @@ package dueq
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"sync/atomic"
 
 	"github.com/dueq-dev/dueq/internal/receiver"
@@ -26,14 +24,6 @@ type Queue struct {
 
 // Name returns the queue's name.
 func (q *Queue) Name() string { return q.name }
-
-// Key returns what stands for the live message with a key wherever an id is asked
-// for: Cancel(ctx, dueq.Key("order-42")). It means the message that is scheduled,
-// ready or leased; a dead one no longer has its key.
-func Key(key string) string { return keyPrefix + key }
-
-// keyPrefix tells a key from an id: ids hold no colon.
-const keyPrefix = "key:"
 
 // guard returns why no call may be made, if there is a reason.
 func (q *Queue) guard(ctx context.Context) error {
@@ -79,25 +69,23 @@ func (q *Queue) partition(index int) store.Partition {
 	return store.Partition{Queue: q.name, Index: index}
 }
 
-// locate reads an id or Key(key) and finds the partition of that message.
-func (q *Queue) locate(ctx context.Context, id string) (store.Partition, store.Ref, error) {
-	key, ok := strings.CutPrefix(id, keyPrefix)
-	if !ok {
-		parsed, err := store.ParseID(id)
-		return q.partition(parsed.Partition()), store.Ref{ID: parsed}, err
+// locate finds the partition of the message that a reference names.
+func (q *Queue) locate(ctx context.Context, ref Ref) (store.Partition, store.Ref, error) {
+	plain, err := ref.plain()
+	if err != nil {
+		return store.Partition{}, plain, err
 	}
-	ref := store.Ref{Key: key}
-	if err := store.ValidateKey(key); err != nil {
-		return store.Partition{}, ref, err
+	if !plain.ID.IsZero() {
+		return q.partition(plain.ID.Partition()), plain, nil
 	}
 	if s := q.settings.Load(); s != nil {
-		return q.partition(route.ByKey(key, s.Partitions)), ref, nil
+		return q.partition(route.ByKey(plain.Key, s.Partitions)), plain, nil
 	}
 	s, err := q.read(ctx)
 	if err != nil {
-		return store.Partition{}, ref, err
+		return store.Partition{}, plain, err
 	}
-	return q.partition(route.ByKey(key, s.Partitions)), ref, nil
+	return q.partition(route.ByKey(plain.Key, s.Partitions)), plain, nil
 }
 
 // relocate is asked when p has no message of that reference. A key belongs elsewhere when
@@ -117,14 +105,12 @@ func (q *Queue) relocate(ctx context.Context, p store.Partition, ref store.Ref) 
 // parseIDs reads ids and sorts them by partition.
 func parseIDs(ids []string) (map[int][]store.ID, error) {
 	sorted := map[int][]store.ID{}
-	var bad []error
 	for _, text := range ids {
 		id, err := store.ParseID(text)
 		if err != nil {
-			bad = append(bad, err)
-			continue
+			return nil, err
 		}
 		sorted[id.Partition()] = append(sorted[id.Partition()], id)
 	}
-	return sorted, errors.Join(bad...)
+	return sorted, nil
 }

@@ -56,29 +56,37 @@ type Page struct {
 	Next    string // ListOptions.Cursor for the next page; "": there is none
 }
 
-// Get returns a message with its whole body, by id or [Key]. Errors: [ErrNotFound]
-// when it is not live (any more).
-func (q *Queue) Get(ctx context.Context, id string) (Record, error) {
+// Get returns a message with its whole body, live or dead. Errors: [ErrNotFound] when
+// there is no such message (any more), [ErrInvalid], [ErrCorrupt] when it cannot be read.
+func (q *Queue) Get(ctx context.Context, ref Ref) (Record, error) {
 	if err := q.guard(ctx); err != nil {
-		return Record{}, fail("get", q.name, id, err)
+		return Record{}, fail("get", q.name, ref.String(), err)
 	}
-	p, ref, err := q.locate(ctx, id)
+	r, err := q.get(ctx, ref)
 	if err != nil {
-		return Record{}, fail("get", q.name, id, err)
-	}
-	r, err := q.client.store.Get(ctx, p, ref)
-	if errors.Is(err, ErrNotFound) {
-		now, moved, failed := q.relocate(ctx, p, ref)
-		if moved {
-			r, err = q.client.store.Get(ctx, now, ref)
-		} else if failed != nil {
-			err = failed
-		}
-	}
-	if err != nil {
-		return Record{}, fail("get", q.name, id, err)
+		return Record{}, fail("get", q.name, ref.String(), err)
 	}
 	return toRecord(q.name, r), nil
+}
+
+func (q *Queue) get(ctx context.Context, ref Ref) (store.Record, error) {
+	p, plain, err := q.locate(ctx, ref)
+	if err != nil {
+		return store.Record{}, err
+	}
+	r, err := q.client.store.Get(ctx, p, plain)
+	if !errors.Is(err, ErrNotFound) {
+		return r, err
+	}
+	now, moved, failed := q.relocate(ctx, p, plain)
+	switch {
+	case moved:
+		return q.client.store.Get(ctx, now, plain)
+	case failed != nil:
+		return r, failed
+	default:
+		return r, err
+	}
 }
 
 // List returns a page of the messages in a state, in the order of Record.At, one

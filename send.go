@@ -14,8 +14,8 @@ import (
 // is made if it is missing. Send returns the message's id.
 //
 // Errors after which nothing is stored, with an empty id: [ErrInvalid] and
-// [ErrTooLarge] (Error.Field names the field), [ErrDuplicate] (Error.ID is the message
-// that has the key), [ErrQueueFull]. After any other error ([ErrUnavailable],
+// [ErrTooLarge] (Error.Field names the field), [ErrDuplicate] (Error.Holder is the
+// message that has the key), [ErrQueueFull]. After any other error ([ErrUnavailable],
 // [ErrNotReplicated], that of ctx) the message may have been stored, and the id is
 // returned: to find out, send the same message again with Message.ID set to it, which
 // stores nothing twice. If ctx ends before the message was on its way, nothing is stored
@@ -81,9 +81,11 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 	case o.Result.Code == store.CodeOK:
 		return SendResult{ID: id.String()}
 	case o.Result.Code == store.CodeStale:
-		return SendResult{ID: id.String(), Err: q.refusal("send", id, o.Result)}
+		return SendResult{ID: id.String(), Err: q.refusal("send", id.String(), o.Result)}
+	case o.Result.Code == store.CodeConflict:
+		return SendResult{Err: q.refusal("send", id.String(), o.Result)}
 	default:
-		return SendResult{Err: q.refusal("send", id, o.Result)}
+		return SendResult{Err: q.refusal("send", "", o.Result)}
 	}
 }
 

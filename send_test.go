@@ -69,7 +69,7 @@ func TestSendRefusesBadInput(t *testing.T) {
 		{"replace without a key", dueq.Message{Replace: true}, "replace"},
 		{"id that is none", dueq.Message{ID: "42"}, "id"},
 		{"id in upper case", dueq.Message{ID: "03E6NKXC01R01C3TGWJQ1G0000"}, "id"},
-		{"id that is a key", dueq.Message{ID: dueq.Key("a")}, "id"},
+		{"id that is a key", dueq.Message{ID: dueq.Key("a").String()}, "id"},
 		{"id of another partition", dueq.Message{ID: "03e6nkxc01r01c3tgwjq1g0004"}, "id"},
 	}
 	for _, test := range tests {

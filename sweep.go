@@ -3,6 +3,7 @@ package dueq
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/dueq-dev/dueq/store"
@@ -83,19 +84,20 @@ func (q *Queue) redrivePartition(ctx context.Context, p store.Partition, ids []s
 				total++
 				continue
 			}
-			refused = append(refused, q.refusal("redrive", chunk[i], r))
+			refused = append(refused, q.refusal("redrive", chunk[i].String(), r))
 		}
 	}
 	return total, errors.Join(refused...)
 }
 
-// refusal tells why the store refused one message; with ErrDuplicate its ID is that
-// of the message that has the key.
-func (q *Queue) refusal(op string, id store.ID, r store.PushResult) error {
+// refusal says why the store refused one message.
+func (q *Queue) refusal(op, id string, r store.PushResult) error {
+	err := codeError(r.Code)
 	if !r.Holder.IsZero() {
-		id = r.Holder
+		holder := r.Holder.String()
+		err = &Error{Field: "key", Holder: holder, Err: fmt.Errorf("belongs to message %s: %w", holder, ErrDuplicate)}
 	}
-	return fail(op, q.name, id.String(), codeError(r.Code))
+	return fail(op, q.name, id, err)
 }
 
 func (q *Queue) purge(ctx context.Context, state State, ids []string) (int, error) {

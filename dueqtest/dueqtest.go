@@ -131,18 +131,18 @@ func (c *Client) AssertNothingDue(queue string) {
 	}
 }
 
-// AssertScheduled fails the test unless the message, given by id or dueq.Key, becomes
-// due in exactly d.
-func (c *Client) AssertScheduled(queue, id string, d time.Duration) {
+// AssertScheduled fails the test unless the message, named with dueq.ID or dueq.Key,
+// becomes due in exactly d.
+func (c *Client) AssertScheduled(queue string, ref dueq.Ref, d time.Duration) {
 	c.t.Helper()
-	r, err := c.Queue(queue).Get(c.t.Context(), id)
+	r, err := c.Queue(queue).Get(c.t.Context(), ref)
 	switch {
 	case err != nil:
 		c.t.Errorf("dueqtest: %v", err)
 	case r.State != dueq.Scheduled:
-		c.t.Errorf("dueqtest: message %s is %s, want scheduled", id, r.State)
+		c.t.Errorf("dueqtest: message %s is %s, want scheduled", ref, r.State)
 	case r.At.Sub(c.Now()) != d:
-		c.t.Errorf("dueqtest: message %s is due in %s, want %s", id, r.At.Sub(c.Now()), d)
+		c.t.Errorf("dueqtest: message %s is due in %s, want %s", ref, r.At.Sub(c.Now()), d)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestMessageIsDeliveredWhenTheClockSaysSo(t *testing.T) {
 	t.Parallel()
 	q := dueqtest.New(t)
 	id := q.Send("orders", dueq.Message{Key: "order-42", Body: []byte("42"), Delay: 30 * time.Minute})
-	q.AssertScheduled("orders", id, 30*time.Minute)
+	q.AssertScheduled("orders", dueq.ID(id), 30*time.Minute)
 	q.AssertScheduled("orders", dueq.Key("order-42"), 30*time.Minute)
 
 	q.Advance(30*time.Minute - time.Millisecond)
@@ -30,7 +30,7 @@ func TestMessageIsDeliveredWhenTheClockSaysSo(t *testing.T) {
 	q.Advance(time.Millisecond)
 	q.AssertDelivered("orders", "42")
 	q.AssertNothingDue("orders")
-	if _, err := q.Queue("orders").Get(t.Context(), id); !errors.Is(err, dueq.ErrNotFound) {
+	if _, err := q.Queue("orders").Get(t.Context(), dueq.ID(id)); !errors.Is(err, dueq.ErrNotFound) {
 		t.Fatalf("after delivery: %v, want ErrNotFound", err)
 	}
 }
@@ -59,7 +59,7 @@ func TestDeliverSettlesLikeConsume(t *testing.T) {
 			if n != 1 {
 				t.Fatalf("delivered %d, want 1", n)
 			}
-			r, err := q.Queue("work").Get(t.Context(), id)
+			r, err := q.Queue("work").Get(t.Context(), dueq.ID(id))
 			if test.state == "" {
 				if !errors.Is(err, dueq.ErrNotFound) {
 					t.Fatalf("get: %v, want ErrNotFound", err)
@@ -70,7 +70,7 @@ func TestDeliverSettlesLikeConsume(t *testing.T) {
 				t.Fatalf("state %q, error %v, want %q", r.State, err, test.state)
 			}
 			if test.state == dueq.Scheduled {
-				q.AssertScheduled("work", id, test.delay)
+				q.AssertScheduled("work", dueq.ID(id), test.delay)
 			}
 		})
 	}
@@ -86,7 +86,7 @@ func TestAssertionsFail(t *testing.T) {
 		{"wrong body", func(q *dueqtest.Client, _ string) { q.AssertDelivered("work", "other") }, `delivered ["body"], want ["other"]`},
 		{"too few", func(q *dueqtest.Client, _ string) { q.AssertDelivered("work", "body", "more") }, `want ["body" "more"]`},
 		{"something is due", func(q *dueqtest.Client, _ string) { q.AssertNothingDue("work") }, `a message that is due`},
-		{"not scheduled", func(q *dueqtest.Client, id string) { q.AssertScheduled("work", id, 0) }, "is ready, want scheduled"},
+		{"not scheduled", func(q *dueqtest.Client, id string) { q.AssertScheduled("work", dueq.ID(id), 0) }, "is ready, want scheduled"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

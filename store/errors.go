@@ -29,6 +29,12 @@ var (
 	ErrNotReplicated = errors.New("not replicated")
 )
 
+// Errors of managing messages.
+var (
+	ErrRunning = errors.New("message is running")
+	ErrDead    = errors.New("message is dead")
+)
+
 // Errors of receiving and of holding a lease.
 var (
 	ErrPaused    = errors.New("queue paused")
@@ -39,15 +45,17 @@ var (
 // Error says which operation failed, on what, and why. Err is or wraps one of this
 // package's sentinels, for errors.Is.
 type Error struct {
-	Op    string // what was asked for: "send", "ack"
-	Queue string
-	ID    string // of the message; with ErrDuplicate, of the one that has the key
-	Field string // of the request, with ErrInvalid and ErrTooLarge
-	Err   error
+	Op     string // what was asked for: "send", "ack"
+	Queue  string
+	ID     string // of the message, or "key:" and the key by which it was named
+	Holder string // with ErrDuplicate: the id of the message that has the key
+	Field  string // of the request, with ErrInvalid and ErrTooLarge
+	Err    error
 }
 
 // Error returns one line such as
-// `send queue "orders": delay: -3000 ms is negative: invalid argument`.
+// `send queue "orders": delay: -3000 ms is negative: invalid argument`; one for each
+// error if Err joins several.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -60,7 +68,11 @@ func (e *Error) Error() string {
 		}
 		b.WriteString(part.before + quote(part.text))
 	}
-	for _, part := range []string{e.Field, e.Err.Error()} {
+	cause := ""
+	if e.Err != nil {
+		cause = e.Err.Error()
+	}
+	for _, part := range []string{e.Field, cause} {
 		if part == "" {
 			continue
 		}
@@ -72,5 +84,5 @@ func (e *Error) Error() string {
 	return b.String()
 }
 
-// Unwrap returns e.Err.
+// Unwrap returns e.Err, which may be nil.
 func (e *Error) Unwrap() error { return e.Err }

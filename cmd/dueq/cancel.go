@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,7 @@ func newCancel(a *app) *cobra.Command {
 		Long: `Cancel a message that is scheduled or ready: it is removed and never delivered.
 
 For one that is running the exit code is 4: its holder is asked to stop, may still
-finish it, and it is never delivered again. A dead message is not found (exit code 3);
+finish it, and it is never delivered again. A dead message stays as it is (exit code 3);
 remove it with purge.
 
 ` + refHelp,
@@ -33,12 +34,14 @@ remove it with purge.
 		Args:    cobra.ExactArgs(1),
 	}
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {
-		done, err := q.Cancel(ctx, args[0])
+		ref, err := dueq.ParseRef(args[0])
 		if err != nil {
 			return err
 		}
-		if !done {
-			return fmt.Errorf("cancel queue %q message %q: %w, its holder has been asked to stop", q.Name(), args[0], errRunning)
+		if err := q.Cancel(ctx, ref); errors.Is(err, dueq.ErrRunning) {
+			return fmt.Errorf("%w, its holder has been asked to stop", err)
+		} else if err != nil {
+			return err
 		}
 		return a.print(cancelResult{ID: args[0], Queue: q.Name(), Cancelled: true})
 	})

@@ -27,7 +27,6 @@ const (
 var (
 	errUsage   = errors.New("usage")
 	errEmpty   = errors.New("nothing is due")
-	errRunning = errors.New("is running")
 	errRefused = errors.New("refused")
 )
 
@@ -50,8 +49,9 @@ func exitCode(err error) int {
 		{dueq.ErrDuplicate, exitConflict},
 		{dueq.ErrLeaseLost, exitConflict},
 		{dueq.ErrCancelled, exitConflict},
-		{errRunning, exitConflict},
+		{dueq.ErrRunning, exitConflict},
 		{dueq.ErrNotFound, exitNotFound},
+		{dueq.ErrDead, exitNotFound},
 		{dueq.ErrPaused, exitNotFound},
 		{errEmpty, exitNotFound},
 	} {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -38,12 +39,14 @@ left as it is (exit code 4).
 		if !cmd.Flags().Changed("delay") && !cmd.Flags().Changed("at") {
 			return usage("no due time: give --delay or --at")
 		}
-		done, err := q.Reschedule(ctx, args[0], to)
+		ref, err := dueq.ParseRef(args[0])
 		if err != nil {
 			return err
 		}
-		if !done {
-			return fmt.Errorf("reschedule queue %q message %q: %w, left as it is", q.Name(), args[0], errRunning)
+		if err := q.Reschedule(ctx, ref, to); errors.Is(err, dueq.ErrRunning) {
+			return fmt.Errorf("%w, left as it is", err)
+		} else if err != nil {
+			return err
 		}
 		return a.print(rescheduleResult{ID: args[0], Queue: q.Name(), Rescheduled: true})
 	})

@@ -51,7 +51,11 @@ func newShow(a *app) *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 	}
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {
-		found, err := q.Get(ctx, args[0])
+		ref, err := dueq.ParseRef(args[0])
+		if err != nil {
+			return err
+		}
+		found, err := q.Get(ctx, ref)
 		if err != nil {
 			return err
 		}

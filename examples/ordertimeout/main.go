@@ -64,14 +64,14 @@ func takeOrders(ctx context.Context, timeouts *dueq.Queue) {
 }
 
 func pay(ctx context.Context, timeouts *dueq.Queue, order string) {
-	done, err := timeouts.Cancel(ctx, dueq.Key(order))
+	err := timeouts.Cancel(ctx, dueq.Key(order))
 	switch {
-	case errors.Is(err, dueq.ErrNotFound) || err == nil && !done:
-		log.Print(order, " was paid too late")
-	case err != nil:
-		log.Print(err)
-	default:
+	case err == nil:
 		log.Print(order, " paid")
+	case errors.Is(err, dueq.ErrNotFound), errors.Is(err, dueq.ErrRunning):
+		log.Print(order, " was paid too late")
+	default:
+		log.Print(err)
 	}
 }
 

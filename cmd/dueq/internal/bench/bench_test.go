@@ -234,7 +234,7 @@ func TestQueueThatIsNotEmptyIsRefused(t *testing.T) {
 	if _, err := bench.Run(t.Context(), c); !errors.Is(err, bench.ErrNotEmpty) || !strings.Contains(err.Error(), `"bench-idle"`) {
 		t.Errorf("error is %v, want one that names the queue", err)
 	}
-	if m, err := q.Get(t.Context(), id); err != nil || string(m.Body) != "mine" {
+	if m, err := q.Get(t.Context(), dueq.ID(id)); err != nil || string(m.Body) != "mine" {
 		t.Errorf("the message became %+v, %v", m, err)
 	}
 	if after := leftBehind(t, server, prefix); len(after) != before {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/dueq-dev/dueq"
@@ -14,22 +15,23 @@ func (s *show) tower(ctx context.Context) error {
 	}
 	late, start := find(s.flights, delayed), time.Now()
 	delay := s.Length * 7 / 10
-	done, err := s.queue.Reschedule(ctx, dueq.Key(late.message.Key), dueq.Schedule{Delay: delay})
-	if err != nil {
-		return err
-	}
-	if done {
+	err := s.queue.Reschedule(ctx, dueq.Key(late.message.Key), dueq.Schedule{Delay: delay})
+	switch {
+	case err == nil:
 		s.tally.rescheduled(late, start.Add(delay), s.clock(lead+s.Length/4+delay))
+	case !errors.Is(err, dueq.ErrRunning):
+		return err
 	}
 	if !wait(ctx, s.Length/8) {
 		return nil
 	}
 	off := find(s.flights, cancelled)
-	if done, err = s.queue.Cancel(ctx, dueq.Key(off.message.Key)); err != nil {
-		return err
-	}
-	if done {
+	err = s.queue.Cancel(ctx, dueq.Key(off.message.Key))
+	switch {
+	case err == nil:
 		s.tally.cancelled(off)
+	case !errors.Is(err, dueq.ErrRunning):
+		return err
 	}
 	return nil
 }
