@@ -74,7 +74,7 @@ func (q *Queue) redrivePartition(ctx context.Context, p store.Partition, ids []s
 	total, refused := 0, []error(nil)
 	for chunk := range slices.Chunk(ids, store.MaxBatch) {
 		results, err := numbered(q.client, func(caller string, number uint64) ([]store.PushResult, error) {
-			return q.client.store.Redrive(ctx, p, store.RedriveRequest{Caller: caller, Number: number, IDs: chunk})
+			return q.client.store.Redrive(ctx, p, store.RedriveRequest{Caller: caller, Number: number, Items: redrives(chunk)})
 		})
 		if err != nil {
 			return total, errors.Join(append(refused, err)...)
@@ -88,6 +88,14 @@ func (q *Queue) redrivePartition(ctx context.Context, p store.Partition, ids []s
 		}
 	}
 	return total, errors.Join(refused...)
+}
+
+func redrives(ids []store.ID) []store.Redrive {
+	items := make([]store.Redrive, len(ids))
+	for i, id := range ids {
+		items[i].ID = id
+	}
+	return items
 }
 
 // refusal says why the store refused one message.

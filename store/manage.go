@@ -1,6 +1,7 @@
 package store
 
-// CancelRequest asks for messages to be removed, or for their holders to stop.
+// CancelRequest asks for messages to be removed, or for their holders to stop. Dead messages
+// stay, unless Dead is set.
 //
 // Caller and Number make the repetition of a call get the answer of the first try: the
 // partition remembers the last number of each caller with its answer. So a caller has one
@@ -13,6 +14,7 @@ type CancelRequest struct {
 	Caller string
 	Number uint64
 	Refs   []Ref // 1 to MaxBatch
+	Dead   bool  // remove dead messages, too; they count as purged
 }
 
 // RescheduleRequest asks for new due times. Caller and Number are those of [CancelRequest].
@@ -22,12 +24,18 @@ type RescheduleRequest struct {
 	Moves  []Move // 1 to MaxBatch
 }
 
-// RedriveRequest asks for dead messages to be made due now. Caller and Number are those of
-// [CancelRequest].
+// RedriveRequest asks for dead messages to be made live again. Caller and Number are those
+// of [CancelRequest].
 type RedriveRequest struct {
 	Caller string
 	Number uint64
-	IDs    []ID // 1 to MaxBatch
+	Items  []Redrive // 1 to MaxBatch
+}
+
+// Redrive is a dead message that comes back, and when it is due.
+type Redrive struct {
+	ID    ID
+	Delay int64 // 0: due now
 }
 
 // Move is a new due time for one message.

@@ -28,8 +28,13 @@ func (r RescheduleRequest) Validate() error {
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r RedriveRequest) Validate() error {
-	if err := validateCount("ids", len(r.IDs), MaxBatch); err != nil {
+	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err
+	}
+	for i := range r.Items {
+		if err := validateDelay("delay", r.Items[i].Delay); err != nil {
+			return err
+		}
 	}
 	return validateCaller("caller", r.Caller)
 }

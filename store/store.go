@@ -48,8 +48,8 @@ type Store interface {
 	// order of the items.
 	Settle(ctx context.Context, p Partition, r SettleRequest) ([]Code, error)
 
-	// Cancel removes messages that are scheduled or ready, and asks the holder of a
-	// leased one to stop. Codes: OK, Running, Dead, NotFound, Stale.
+	// Cancel removes messages that are scheduled or ready, on request also dead ones, and
+	// asks the holder of a leased one to stop. Codes: OK, Running, Dead, NotFound, Stale.
 	Cancel(ctx context.Context, p Partition, r CancelRequest) ([]Code, error)
 
 	// Reschedule gives messages that are scheduled or ready a new due time. Codes:
@@ -67,8 +67,9 @@ type Store interface {
 	// order of their names when queue is empty. An unknown queue is ErrNotFound.
 	Stats(ctx context.Context, queue string) ([]Stats, error)
 
-	// Redrive makes dead messages due now with their failures and TTLs forgotten:
-	// dead -> ready. Codes: OK, NotFound (also when it is not dead), Duplicate, Stale.
+	// Redrive brings dead messages back, due now or after a delay, with their failures and
+	// TTLs forgotten: dead -> scheduled, ready. Codes: OK, NotFound (also when it is not
+	// dead), Duplicate, Stale.
 	Redrive(ctx context.Context, p Partition, r RedriveRequest) ([]PushResult, error)
 
 	// Purge removes scheduled, ready or dead messages for good, at most r.Limit of

@@ -202,13 +202,14 @@ func TestPlainRequestsValidate(t *testing.T) {
 	wantInvalid(t, CancelRequest{Refs: []Ref{{Key: "k"}, {}}}.Validate(), ErrInvalid, "key", "is empty")
 	wantInvalid(t, RescheduleRequest{}.Validate(), ErrInvalid, "moves", "0 is outside 1 to 500")
 	wantInvalid(t, RescheduleRequest{Moves: []Move{{Ref: Ref{Key: "k"}, Delay: -1}}}.Validate(), ErrInvalid, "delay", "-1 ms is negative")
-	wantInvalid(t, RedriveRequest{IDs: make([]ID, 501)}.Validate(), ErrInvalid, "ids", "501 is outside 1 to 500")
+	wantInvalid(t, RedriveRequest{Items: make([]Redrive, 501)}.Validate(), ErrInvalid, "items", "501 is outside 1 to 500")
+	wantInvalid(t, RedriveRequest{Items: []Redrive{{ID: ID{1}, Delay: -1}}}.Validate(), ErrInvalid, "delay", "-1 ms is negative")
 	wantInvalid(t, ValidateHeartbeat("", "c", 1), ErrInvalid, "queue", "the name is empty")
 	wantInvalid(t, ValidateHeartbeat("q", "a b", 1), ErrInvalid, "consumer", `"a b"`)
 	wantInvalid(t, ValidateHeartbeat("q", "c", -1), ErrInvalid, "ttl", "-1 ms is outside 0 to 43200000 ms")
 	for _, err := range []error{
 		CancelRequest{Caller: "m", Refs: []Ref{{ID: idOf(0, 1)}, {Key: "k"}}}.Validate(), RescheduleRequest{Caller: "m", Moves: []Move{{Ref: Ref{Key: "k"}}}}.Validate(),
-		RedriveRequest{Caller: "m", IDs: []ID{{1}}}.Validate(), ValidateHeartbeat("q", "c", 0),
+		RedriveRequest{Caller: "m", Items: []Redrive{{ID: ID{1}, Delay: MaxDelay}}}.Validate(), ValidateHeartbeat("q", "c", 0),
 	} {
 		if err != nil {
 			t.Errorf("a valid request is refused: %v", err)

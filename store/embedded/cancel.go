@@ -17,6 +17,12 @@ func (p *partition) cancel(r store.CancelRequest, now instant) (codes []store.Co
 			case store.CodeRunning:
 				p.stop(e)
 				stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: p.index, ID: e.id})
+			case store.CodeDead:
+				if r.Dead {
+					p.count(countPurged)
+					p.remove(e)
+					results[i].Code = store.CodeOK
+				}
 			default:
 			}
 		}

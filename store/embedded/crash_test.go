@@ -115,7 +115,7 @@ func (x *script) random(ctx context.Context, p store.Partition) (promise, error)
 		})
 		return outlivesPower, err
 	case n < 91:
-		_, err := x.s.Redrive(ctx, p, store.RedriveRequest{Caller: "m", Number: x.number, IDs: []store.ID{x.pick(), x.pick(), x.pick()}})
+		_, err := x.s.Redrive(ctx, p, store.RedriveRequest{Caller: "m", Number: x.number, Items: []store.Redrive{{ID: x.pick()}, {ID: x.pick(), Delay: 1000}, {ID: x.pick()}}})
 		return outlivesPower, err
 	case n < 93:
 		states := []store.State{store.Ready, store.Dead, store.Scheduled}

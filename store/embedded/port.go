@@ -166,17 +166,17 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 	return all, nil
 }
 
-// Redrive makes dead letters due now. O(n log N).
+// Redrive makes dead letters due again. O(n log N).
 func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveRequest) ([]store.PushResult, error) {
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
 	part := s.partition(p)
 	if part == nil {
-		return slices.Repeat([]store.PushResult{{Code: store.CodeNotFound}}, len(r.IDs)), nil
+		return slices.Repeat([]store.PushResult{{Code: store.CodeNotFound}}, len(r.Items)), nil
 	}
 	var results []store.PushResult
-	err := s.change(ctx, part, moveEffort(len(r.IDs)), func(now instant) { results = part.redriveAll(r, now) })
+	err := s.change(ctx, part, moveEffort(len(r.Items)), func(now instant) { results = part.redriveAll(r, now) })
 	if err != nil {
 		return nil, err
 	}

@@ -3,17 +3,17 @@ package embedded
 import "github.com/dueq-dev/dueq/store"
 
 func (p *partition) redriveAll(r store.RedriveRequest, now instant) []store.PushResult {
-	return p.numbered(r.Caller, r.Number, len(r.IDs), now, func() []store.PushResult {
-		results := make([]store.PushResult, len(r.IDs))
-		for i, id := range r.IDs {
-			results[i] = p.redriveOne(id, now)
+	return p.numbered(r.Caller, r.Number, len(r.Items), now, func() []store.PushResult {
+		results := make([]store.PushResult, len(r.Items))
+		for i, item := range r.Items {
+			results[i] = p.redriveOne(item, now)
 		}
 		return results
 	})
 }
 
-func (p *partition) redriveOne(id store.ID, now instant) store.PushResult {
-	e := p.byID.get(id)
+func (p *partition) redriveOne(item store.Redrive, now instant) store.PushResult {
+	e := p.byID.get(item.ID)
 	if e == nil || e.state != dead {
 		return store.PushResult{Code: store.CodeNotFound}
 	}
@@ -27,6 +27,6 @@ func (p *partition) redriveOne(id store.ID, now instant) store.PushResult {
 	past.failures = 0
 	p.count(countRedriven)
 	p.note(e, past)
-	p.redrive(e, now.ms)
+	p.redrive(e, now.after(item.Delay))
 	return store.PushResult{Code: store.CodeOK}
 }

@@ -95,7 +95,11 @@ func (r *rig) rescheduleRequest(moves ...store.Move) store.RescheduleRequest {
 }
 
 func (r *rig) redriveRequest(ids ...store.ID) store.RedriveRequest {
-	return store.RedriveRequest{Caller: "m", Number: r.next(), IDs: ids}
+	q := store.RedriveRequest{Caller: "m", Number: r.next()}
+	for _, id := range ids {
+		q.Items = append(q.Items, store.Redrive{ID: id})
+	}
+	return q
 }
 
 // purgeRequest is of everything in a state.

@@ -16,8 +16,8 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelReq
 	}
 	c := call{op: "cancel", queue: p.Queue, script: s.scripts["cancel"], keys: s.partitionKeys(p, 6)}
 	return codes(s.steps(ctx, c, len(r.Refs), store.CodeNotFound, func(from int) []any {
-		args := make([]any, 0, 5+len(r.Refs)-from)
-		args = append(args, s.eventsChannel(p.Queue), strconv.Itoa(p.Index), r.Caller, sequence(r.Number), from)
+		args := make([]any, 0, 6+len(r.Refs)-from)
+		args = append(args, s.eventsChannel(p.Queue), strconv.Itoa(p.Index), r.Caller, sequence(r.Number), from, bit(r.Dead))
 		for _, ref := range r.Refs[from:] {
 			args = append(args, refText(ref))
 		}
@@ -51,9 +51,15 @@ func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveR
 		return nil, err
 	}
 	c := call{op: "redrive", queue: p.Queue, script: s.scripts["redrive"], keys: s.partitionKeys(p, 6)}
-	return s.steps(ctx, c, len(r.IDs), store.CodeNotFound, func(from int) []any {
-		args := []any{s.eventsChannel(p.Queue), wakeEvent(p), r.Caller, sequence(r.Number), from}
-		return appendIDs(args, r.IDs[from:])
+	return s.steps(ctx, c, len(r.Items), store.CodeNotFound, func(from int) []any {
+		const before = 5
+		items, n := r.Items[from:], len(r.Items)-from
+		args := make([]any, before+2*n)
+		args[0], args[1], args[2], args[3], args[4] = s.eventsChannel(p.Queue), wakeEvent(p), r.Caller, sequence(r.Number), from
+		for i, item := range items {
+			args[before+i], args[before+n+i] = item.ID.String(), item.Delay
+		}
+		return args
 	})
 }
 

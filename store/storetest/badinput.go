@@ -208,8 +208,8 @@ func badManages() []bad {
 		badCount("cancel of 501", "refs", 501, cancelN),
 		badCount("reschedule of nothing", "moves", 0, rescheduleN),
 		badCount("reschedule of 501", "moves", 501, rescheduleN),
-		badCount("redrive of nothing", "ids", 0, redriveN),
-		badCount("redrive of 501", "ids", 501, redriveN),
+		badCount("redrive of nothing", "items", 0, redriveN),
+		badCount("redrive of 501", "items", 501, redriveN),
 		badRef("empty ref", store.Ref{}, "key"),
 		badRef("id and key", store.Ref{ID: store.ID{1}, Key: "k"}, "ref"),
 		badRef("bad key", byKey("a\x00"), "key"),
@@ -260,11 +260,11 @@ func rescheduleN(ctx context.Context, d *desk, n int) error {
 }
 
 func redriveN(ctx context.Context, d *desk, n int) error {
-	ids := make([]store.ID, n)
-	for i := range ids {
-		ids[i] = d.message().ID
+	items := make([]store.Redrive, n)
+	for i := range items {
+		items[i].ID = d.message().ID
 	}
-	_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: 1, IDs: ids})
+	_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: 1, Items: items})
 	return err
 }
 
@@ -358,7 +358,7 @@ func badCaller(name string) []bad {
 		{"caller " + said, func(ctx context.Context, d *desk) error {
 			_, cancel := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: name, Number: 1, Refs: []store.Ref{byKey("k")}})
 			_, move := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: name, Number: 1, Moves: []store.Move{{Ref: byKey("k")}}})
-			_, redrive := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: name, Number: 1, IDs: []store.ID{d.message().ID}})
+			_, redrive := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: name, Number: 1, Items: redrives(d.message().ID)})
 			_, purge := d.s.Purge(ctx, d.p, store.PurgeRequest{Caller: name, Number: 1, State: store.Ready, All: true, Limit: 1})
 			if cancel == nil || move == nil || redrive == nil || purge == nil {
 				return nil

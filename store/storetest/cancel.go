@@ -8,6 +8,7 @@ func definiteCancel() []testCase {
 		{"ByID", "", testCancelByID},
 		{"ByKey", "", testCancelByKey},
 		{"DeadOrUnknown", "", testCancelDead},
+		{"DeadOnRequest", "", testCancelDeadToo},
 		{"Batch", "", testCancelBatch},
 		{"RunningThenAck", "", testCancelThenAck},
 		{"RunningThenExtend", "", testCancelThenExtend},
@@ -46,6 +47,21 @@ func testCancelDead(d *desk) {
 	d.wantState(id, store.Dead)
 	d.wantSettled(store.Ack, d.takeOf(d.send()), store.CodeOK)
 	d.wantEqual("cancelled", d.stats().Counters.Cancelled, int64(0))
+}
+
+// A cancel that is to remove dead messages does so beside what else it does.
+func testCancelDeadToo(d *desk) {
+	dead, keyed := d.dead(), d.dead(key("k"))
+	running := d.send()
+	d.takeOf(running)
+	waiting, unknown := d.send(delay(hour), key("k")), d.message().ID
+	refs := []store.Ref{byID(dead), byID(waiting), byID(running), byID(dead), byID(unknown), byID(keyed)}
+	r := store.CancelRequest{Caller: "m", Number: 1, Refs: refs, Dead: true}
+	want := []store.Code{store.CodeOK, store.CodeOK, store.CodeRunning, store.CodeNotFound, store.CodeNotFound, store.CodeOK}
+	d.wantCodes("cancel", d.cancelAs(r), want...)
+	d.wantCodes("cancel again", d.cancelAs(r), want...)
+	d.wantGone(byID(dead), byID(keyed), byID(waiting), byKey("k"))
+	d.wantCounters(store.Counters{Sent: 4, Delivered: 3, Rejected: 2, DeadLettered: 2, Cancelled: 1, Purged: 2})
 }
 
 // takeOf claims the only message that is due, which must be id.

@@ -238,7 +238,16 @@ func (d *desk) rescheduleAs(r store.RescheduleRequest) []store.Code {
 
 func (d *desk) redrive(ids ...store.ID) []store.PushResult {
 	d.t.Helper()
-	return d.redriveAs(store.RedriveRequest{Caller: "manager", Number: d.number("manager"), IDs: ids})
+	return d.redriveAs(store.RedriveRequest{Caller: "manager", Number: d.number("manager"), Items: redrives(ids...)})
+}
+
+// redrives returns the items of a redrive that makes messages due at once.
+func redrives(ids ...store.ID) []store.Redrive {
+	items := make([]store.Redrive, len(ids))
+	for i, id := range ids {
+		items[i].ID = id
+	}
+	return items
 }
 
 func (d *desk) redriveAs(r store.RedriveRequest) []store.PushResult {

@@ -46,7 +46,7 @@ func (d *desk) calls() []call {
 		}},
 		{"stats", func(ctx context.Context) error { _, err := d.s.Stats(ctx, d.p.Queue); return err }},
 		{"redrive", func(ctx context.Context) error {
-			_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: d.number("m"), IDs: []store.ID{id}})
+			_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: d.number("m"), Items: redrives(id)})
 			return err
 		}},
 		{"purge", func(ctx context.Context) error {

@@ -98,6 +98,7 @@ func deadLetters() []testCase {
 		{"FailureTexts", "", testFailureTexts},
 		{"Redrive", "", testRedrive},
 		{"RedriveOnlyTheDead", "", testRedriveOnlyDead},
+		{"RedriveAfterADelay", "", testRedriveDelay},
 	}
 }
 
@@ -174,6 +175,27 @@ func testRedriveOnlyDead(d *desk) {
 	d.wantState(scheduled, store.Scheduled)
 	d.wantState(leased, store.Leased)
 	d.wantState(dead, store.Ready)
+}
+
+// A redrive can give each message its own delay, in one step and without being due meanwhile.
+func testRedriveDelay(d *desk) {
+	ids := []store.ID{d.dead(key("k")), d.dead(), d.dead()}
+	base := d.get(byID(d.send(delay(hour)))).At
+	results := d.redriveAs(store.RedriveRequest{Caller: "m", Number: 1, Items: []store.Redrive{
+		{ID: ids[0], Delay: 3 * hour}, {ID: ids[1], Delay: 2 * hour}, {ID: ids[2]},
+	}})
+	d.wantPushed(results, store.CodeOK, store.CodeOK, store.CodeOK)
+	for i, hours := range []int64{3, 2} {
+		at := d.wantState(ids[i], store.Scheduled).At
+		if late := at - base - (hours-1)*hour; late < 0 || late > hour/2 {
+			d.t.Fatalf("message %d is due %d ms after the one of 1 h, want %d h", i, at-base, hours-1)
+		}
+	}
+	d.wantRefused("k", ids[0])
+	d.takeOf(ids[2])
+	d.takeNothing("c")
+	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(ids[0])}), store.CodeOK)
+	d.wantEqual("attempt", d.takeOf(ids[0]).Attempt, 2)
 }
 
 func purge() []testCase {

@@ -26,7 +26,7 @@ func (m *model) numbered(caller string, number uint64, n int, do func(i int) sto
 }
 
 func (m *model) cancelAll(r store.CancelRequest) []store.PushResult {
-	return m.numbered(r.Caller, r.Number, len(r.Refs), func(i int) store.PushResult { return store.PushResult{Code: m.cancel(r.Refs[i])} })
+	return m.numbered(r.Caller, r.Number, len(r.Refs), func(i int) store.PushResult { return store.PushResult{Code: m.cancel(r.Refs[i], r.Dead)} })
 }
 
 func (m *model) rescheduleAll(r store.RescheduleRequest) []store.PushResult {
@@ -34,14 +34,17 @@ func (m *model) rescheduleAll(r store.RescheduleRequest) []store.PushResult {
 }
 
 func (m *model) redriveAll(r store.RedriveRequest) []store.PushResult {
-	return m.numbered(r.Caller, r.Number, len(r.IDs), func(i int) store.PushResult { return m.redrive(r.IDs[i]) })
+	return m.numbered(r.Caller, r.Number, len(r.Items), func(i int) store.PushResult { return m.redrive(r.Items[i]) })
 }
 
-func (m *model) cancel(ref store.Ref) store.Code {
+func (m *model) cancel(ref store.Ref, dead bool) store.Code {
 	e := m.find(ref)
 	switch {
 	case e == nil:
 		return store.CodeNotFound
+	case e.state == store.Dead && dead:
+		m.remove(e, &m.counters.Purged)
+		return store.CodeOK
 	case e.state == store.Dead:
 		return store.CodeDead
 	case e.state == store.Leased:
@@ -68,15 +71,15 @@ func (m *model) reschedule(to store.Move) store.Code {
 	return store.CodeOK
 }
 
-func (m *model) redrive(id store.ID) store.PushResult {
-	e := m.messages[id]
+func (m *model) redrive(item store.Redrive) store.PushResult {
+	e := m.messages[item.ID]
 	if e == nil || e.state != store.Dead {
 		return store.PushResult{Code: store.CodeNotFound}
 	}
 	if other := m.holder(e.Key); other != nil {
 		return store.PushResult{Code: store.CodeDuplicate, Holder: other.ID}
 	}
-	e.state, e.at, e.failures, e.expiry = store.Scheduled, m.floor(), 0, 0
+	e.state, e.at, e.failures, e.expiry = store.Scheduled, m.due(0, item.Delay), 0, 0
 	m.counters.Redriven++
 	return store.PushResult{}
 }

@@ -207,7 +207,7 @@ func (r *trial) cancel(s step) {
 		refs = append(refs, r.ref(s, i))
 	}
 	caller, number := r.manager(s)
-	r.call(cancelCall(r, store.CancelRequest{Caller: caller, Number: number, Refs: refs}))
+	r.call(cancelCall(r, store.CancelRequest{Caller: caller, Number: number, Refs: refs, Dead: s.Flag && s.Key%2 == 1}))
 }
 
 func (r *trial) reschedule(s step) {
@@ -238,17 +238,17 @@ func (r *trial) instant(s step) int64 {
 }
 
 func (r *trial) redrive(s step) {
-	var ids []store.ID
-	for _, e := range r.m.inOrder(store.Dead) {
-		if len(ids) < s.Count {
-			ids = append(ids, e.ID)
+	var items []store.Redrive
+	for i, e := range r.m.inOrder(store.Dead) {
+		if len(items) < s.Count {
+			items = append(items, store.Redrive{ID: e.ID, Delay: int64(i%2) * r.span(s)})
 		}
 	}
-	if s.Flag || len(ids) == 0 {
-		ids = append(ids, r.pickID(s.Pick[0]))
+	if s.Flag || len(items) == 0 {
+		items = append(items, store.Redrive{ID: r.pickID(s.Pick[0])})
 	}
 	caller, number := r.manager(s)
-	r.call(redriveCall(r, store.RedriveRequest{Caller: caller, Number: number, IDs: ids}))
+	r.call(redriveCall(r, store.RedriveRequest{Caller: caller, Number: number, Items: items}))
 }
 
 func (r *trial) purge(s step) {

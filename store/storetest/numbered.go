@@ -51,7 +51,7 @@ func testRescheduleAgain(d *desk) {
 func testRedriveAgain(d *desk) {
 	plain, keyed := d.dead(), d.dead(key("k"))
 	holder := d.send(key("k"), delay(hour))
-	r := store.RedriveRequest{Caller: "m", Number: 1, IDs: []store.ID{plain, keyed, d.message().ID, plain}}
+	r := store.RedriveRequest{Caller: "m", Number: 1, Items: redrives(plain, keyed, d.message().ID, plain)}
 	want := []store.PushResult{{}, {Code: store.CodeDuplicate, Holder: holder}, {Code: store.CodeNotFound}, {Code: store.CodeNotFound}}
 	d.wantEqual("redrive", d.redriveAs(r), want)
 	d.wantSettled(store.Reject, d.takeOf(plain), store.CodeOK)
@@ -90,7 +90,7 @@ func testManagementStale(d *desk) {
 	d.wantCodes("cancel", d.cancelAs(store.CancelRequest{Caller: "m", Number: 8, Refs: []store.Ref{byID(id), byID(dead)}}), store.CodeStale, store.CodeStale)
 	moves := []store.Move{{Ref: byID(id)}}
 	d.wantCodes("reschedule", d.rescheduleAs(store.RescheduleRequest{Caller: "m", Number: 8, Moves: moves}), store.CodeStale)
-	d.wantPushed(d.redriveAs(store.RedriveRequest{Caller: "m", Number: 8, IDs: []store.ID{dead}}), store.CodeStale)
+	d.wantPushed(d.redriveAs(store.RedriveRequest{Caller: "m", Number: 8, Items: redrives(dead)}), store.CodeStale)
 	all := store.PurgeRequest{Caller: "m", Number: 8, State: store.Dead, All: true, Limit: 1}
 	d.wantEqual("purge", d.purgeAs(all), store.PurgeResult{Stale: true})
 	d.wantState(id, store.Scheduled)

@@ -1,5 +1,5 @@
 -- PURPOSE removes messages, or asks the holder of a leased one to stop
--- TRANSITION scheduled, ready -> (gone); leased -> leased, to be removed when it is settled or its lease runs out
+-- TRANSITION scheduled, ready, when asked to also dead -> (gone); leased -> leased, to be removed when it is settled or its lease runs out
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
@@ -11,17 +11,18 @@
 -- ARGV[3] caller | text | - | 1 to 64 characters
 -- ARGV[4] number | decimal | - | 20 digits
 -- ARGV[5] from | int | items | how many of the call's were done in steps before
--- ARGV[6...] references | text | - | 1 to 500, an id, or "k:" and a key
+-- ARGV[6] dead | 1 or 0 | - | 1: remove dead messages, too
+-- ARGV[7...] references | text | - | 1 to 500, an id, or "k:" and a key
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found running dead
--- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each 128 messages and each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; at most 12 redis.calls, one more for each 128 messages and each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS stop, for each leased message
 -- USES open codes time calls record fetch receipt history count forget place refs steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
-local ids = {unpack(ARGV, 6)}
+local ids = {unpack(ARGV, 7)}
 for i = 1, #ids do ids[i] = named(ids[i]) or '-' end
 local held, want, index, seen = redis.call('ZMSCORE', KEYS[4], unpack(ids)), {}, {}, {}
 for i = 1, #ids do
@@ -32,10 +33,10 @@ for i = 1, #ids do
 end
 local recs, n = fetch(want)
 local done = n < #want and index[n + 1] - 1 or #ids
-local waiting, removed, keys = {}, {}, {}
+local cancelled, removed, buried, keys = {}, {}, {}, {}
 for j = 1, n do
   local _, _, key = parse(recs[j])
-  waiting[index[j]], removed[j] = true, want[j]
+  cancelled[index[j]], removed[j] = true, want[j]
   if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
 end
 if #removed > 0 then
@@ -43,8 +44,21 @@ if #removed > 0 then
   forget(removed, keys)
   count('cancelled', #removed)
 end
+if ARGV[6] == '1' then
+  local dead = redis.call('ZMSCORE', KEYS[5], unpack(ids))
+  for i = 1, done do
+    if dead[i] and not seen[ids[i]] then
+      cancelled[i], seen[ids[i]], buried[#buried + 1] = true, true, ids[i]
+    end
+  end
+end
+if #buried > 0 then
+  redis.call('ZREM', KEYS[5], unpack(buried))
+  forget(buried, {})
+  count('purged', #buried)
+end
 for i = 1, done do
-  local where = not waiting[i] and place(ids[i])
+  local where = not cancelled[i] and place(ids[i])
   if where == 'leased' then
     redis.call('ZREM', KEYS[3], '-')
     local fresh = redis.call('HSET', KEYS[1], 'x:' .. ids[i], '1')
@@ -53,7 +67,7 @@ for i = 1, done do
     say(i, RUNNING)
   elseif where == 'dead' then
     say(i, DEAD)
-  elseif not waiting[i] then
+  elseif not cancelled[i] then
     say(i, NOT_FOUND)
   end
 end

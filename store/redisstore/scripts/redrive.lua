@@ -1,5 +1,5 @@
--- PURPOSE makes dead messages due now, with their failures and TTLs forgotten
--- TRANSITION dead -> ready
+-- PURPOSE makes dead messages due now or after a delay, with their failures and TTLs forgotten
+-- TRANSITION dead -> scheduled, ready
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
@@ -11,7 +11,7 @@
 -- ARGV[3] caller | text | - | 1 to 64 characters
 -- ARGV[4] number | decimal | - | 20 digits
 -- ARGV[5] from | int | items | how many of the call's were done in steps before
--- ARGV[6...] ids | text | - | 1 to 500
+-- ARGV[6...] n ids, n delays | text, int | ms | n 1 to 500, delays from 0
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" or "index:code:holder" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found duplicate
 -- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, one more for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
@@ -21,15 +21,16 @@
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
-local ids, was = {unpack(ARGV, 6)}, first()
+local n = (#ARGV - 5) / 2
+local ids, was, earliest = {unpack(ARGV, 6, 5 + n)}, first(), math.huge
 local held, want, index, seen = redis.call('ZMSCORE', KEYS[5], unpack(ids)), {}, {}, {}
-for i = 1, #ids do
+for i = 1, n do
   if held[i] and not seen[ids[i]] then
     seen[ids[i]] = true
     want[#want + 1], index[i] = ids[i], #want + 1
   end
 end
-local recs, n = fetch(want)
+local recs, got = fetch(want)
 local past_of, owner = history(want), {}
 local due, notes, moved, kept, fresh, done = {}, {}, {}, {}, 0, 0
 -- holder(): who has the key, unless it is nowhere, or dead.
@@ -40,14 +41,16 @@ local function holder(key)
   local where = owner[key] and 'due' or place(id)
   if where == 'due' or where == 'leased' then return id end
 end
-local function redrive(j)
+local function redrive(i, j)
   local id, _, expiry, key = want[j], parse(recs[j])
   local other = key and key ~= '' and holder(key)
   if other then return DUPLICATE, other end
   local deliveries, _, how, doubt = past(past_of[j])
   if not past_of[j] then fresh, how = fresh + 1, '-' end
+  local at = after(ARGV[5 + n + i])
+  earliest = math.min(earliest, at)
   moved[#moved + 1] = id
-  due[#due + 1], due[#due + 2] = digits(now), id
+  due[#due + 1], due[#due + 2] = digits(at), id
   notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' 0 ' .. how .. doubt
   if expiry and expiry > 0 then
     kept[#kept + 1], kept[#kept + 2] = id, string.sub(recs[j], 1, 3) .. string.rep('\0', 6) .. string.sub(recs[j], 10)
@@ -58,11 +61,11 @@ local function redrive(j)
   end
   return OK
 end
-for i = 1, #ids do
+for i = 1, n do
   local j = index[i]
-  if j and j > n then break end
+  if j and j > got then break end
   done = i
-  if j then say(i, redrive(j)) else say(i, NOT_FOUND) end
+  if j then say(i, redrive(i, j)) else say(i, NOT_FOUND) end
 end
 if #moved > 0 then
   redis.call('ZREM', KEYS[3], '-')
@@ -72,6 +75,6 @@ if #moved > 0 then
   if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end
   redis.call('ZREM', KEYS[5], unpack(moved))
   count('redriven', #moved)
-  wake(was, now)
+  wake(was, earliest)
 end
 return finish(done, table.concat(odd, ' '))
