@@ -181,6 +181,59 @@ func BenchmarkDrain(b *testing.B) {
 	}
 }
 
+// BenchmarkDrainBatch is BenchmarkDrain with concurrency 10 in turns with a handler that
+// takes 500 messages at a time.
+func BenchmarkDrainBatch(b *testing.B) {
+	q, m := benchQueue(b)
+	var n [2]int64
+	var took, client [2]float64
+	for b.Loop() {
+		for way := range n {
+			const messages = 50_000
+			fill(b, q, messages, dueq.Message{Body: make([]byte, benchBody)})
+			m.start()
+			drain(b, q, messages, way == 1)
+			n[way] += messages
+			took[way] += time.Since(m.began).Seconds()
+			client[way] += processorTime(b) - m.client
+		}
+	}
+	b.ReportMetric(float64(n[0])/took[0], "singly-msg/s")
+	b.ReportMetric(float64(n[1])/took[1], "batches-msg/s")
+	b.ReportMetric(client[0]*1e6/float64(n[0]), "singly-client-cpu-us/msg")
+	b.ReportMetric(client[1]*1e6/float64(n[1]), "batches-client-cpu-us/msg")
+	b.ReportMetric(took[0]/took[1], "rate-ratio")
+	b.ReportMetric(client[1]/client[0], "client-cpu-ratio")
+}
+
+// drain consumes n messages.
+func drain(b *testing.B, q *dueq.Queue, n int64, batches bool) {
+	b.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	var handled atomic.Int64
+	note := func(some int) {
+		if handled.Add(int64(some)) == n {
+			stop()
+		}
+	}
+	var err error
+	if batches {
+		err = q.ConsumeBatch(ctx, func(_ context.Context, batch []*dueq.Delivery) error {
+			note(len(batch))
+			return nil
+		}, dueq.BatchOptions{Max: 500})
+	} else {
+		err = q.Consume(ctx, func(context.Context, *dueq.Delivery) error {
+			note(1)
+			return nil
+		}, dueq.ConsumeOptions{})
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
 // BenchmarkReceive receives 100 messages at a time and acks them, all at once.
 func BenchmarkReceive(b *testing.B) {
 	q, m := benchQueue(b)
@@ -192,15 +245,9 @@ func BenchmarkReceive(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		var acking sync.WaitGroup
-		for _, d := range deliveries {
-			acking.Go(func() {
-				if err := d.Ack(context.Background()); err != nil {
-					b.Error(err)
-				}
-			})
+		if err := dueq.AckAll(context.Background(), deliveries); err != nil {
+			b.Error(err)
 		}
-		acking.Wait()
 		n += len(deliveries)
 	}
 	m.report(int64(b.N))

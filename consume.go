@@ -87,12 +87,25 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error 
 	if err != nil {
 		return fail("consume", q.name, "", err)
 	}
+	for _, wrap := range slices.Backward(c.Middleware) {
+		h = wrap(h)
+	}
+	return q.runConsumer(ctx, c, func(config *consumer.Config) {
+		config.Handle = func(ctx context.Context, held *consumer.Held) error {
+			return h(ctx, newDelivery(q.name, &held.Delivery, held))
+		}
+	})
+}
+
+// runConsumer runs a consumer until ctx ends or the client is closed. handle sets what it
+// does with deliveries.
+func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*consumer.Config)) error {
 	ctx, leave, err := q.client.enter(ctx)
 	if err != nil {
 		return fail("consume", q.name, "", err)
 	}
 	defer leave()
-	err = q.consume(ctx, h, c)
+	err = q.consume(ctx, c, handle)
 	if err == nil && q.client.open.Err() != nil {
 		err = ErrClosed
 	}
@@ -101,16 +114,15 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error 
 
 // consume runs a consumer of the queue's partitions, and another one when their number
 // has changed, which happens when the queue's data was lost.
-func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeOptions) error {
-	for _, wrap := range slices.Backward(c.Middleware) {
-		h = wrap(h)
-	}
+func (q *Queue) consume(ctx context.Context, c ConsumeOptions, handle func(*consumer.Config)) error {
 	for {
 		settings, err := consumer.Insist(ctx, q.client.log, q.learn)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		err = q.consumer(settings.Partitions, h, c).Run(ctx)
+		config := q.consumerConfig(settings.Partitions, c)
+		handle(&config)
+		err = consumer.New(config).Run(ctx)
 		if !errors.Is(err, store.ErrRepartitioned) {
 			return err
 		}
@@ -120,16 +132,13 @@ func (q *Queue) consume(ctx context.Context, h Handler, c ConsumeOptions) error 
 	}
 }
 
-func (q *Queue) consumer(partitions int, h Handler, c ConsumeOptions) *consumer.Consumer {
-	return consumer.New(consumer.Config{
+func (q *Queue) consumerConfig(partitions int, c ConsumeOptions) consumer.Config {
+	return consumer.Config{
 		Store: q.client.store, Queue: q.name, Partitions: partitions,
 		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
-		Handle: func(ctx context.Context, held *consumer.Held) error {
-			return h(ctx, newDelivery(q.name, &held.Delivery, held))
-		},
 		Backoff: c.Backoff, Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
 		Lease: c.Lease, Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
-	})
+	}
 }
 
 // Defaults and limits of a ConsumeOptions.

@@ -38,8 +38,13 @@ type holder interface {
 }
 
 func newDelivery(queue string, d *store.Delivery, h holder) *Delivery {
+	made := makeDelivery(queue, d, h)
+	return &made
+}
+
+func makeDelivery(queue string, d *store.Delivery, h holder) Delivery {
 	id := d.Receipt.ID
-	return &Delivery{
+	return Delivery{
 		ID: id.String(), Queue: queue, Key: d.Key, Headers: d.Headers, Body: d.Body,
 		Attempt: d.Receipt.Attempt, Failures: d.Failures, MaxAttempts: d.MaxAttempts,
 		Due: fromInstant(d.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(d.Expiry),

@@ -45,6 +45,19 @@ type Schedule struct {
 	Due   time.Time     // an instant; one in the past means now
 }
 
+// SendResults are what became of the messages of a [Queue.SendBatch], in their order.
+type SendResults []SendResult
+
+// FirstErr returns the error of the first message that has one, nil if all are stored.
+func (r SendResults) FirstErr() error {
+	for i := range r {
+		if r[i].Err != nil {
+			return r[i].Err
+		}
+	}
+	return nil
+}
+
 // SendResult is what became of one message of a [Queue.SendBatch].
 type SendResult struct {
 	ID  string // "" if the message was definitely not stored

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -140,7 +141,7 @@ func TestSendBatch(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(3)})
 		r.must(err)
-		batch := make([]dueq.Message, 10_000)
+		batch := make([]dueq.Message, 20_000)
 		for i := range batch {
 			switch i % 4 {
 			case 0:
@@ -167,12 +168,75 @@ func TestSendBatch(t *testing.T) {
 			}
 			ids[result.ID] = true
 		}
-		if s := r.stats(); s.Counters.Sent != 5250 || len(ids) != 5251 {
-			r.Errorf("%d stored, %d ids, want 5250 and the empty one", s.Counters.Sent, len(ids))
+		if s := r.stats(); s.Counters.Sent != 10_250 || len(ids) != 10_251 {
+			r.Errorf("%d stored, %d ids, want 10250 and the empty one", s.Counters.Sent, len(ids))
 		}
-		for _, wrong := range [][]dueq.Message{nil, make([]dueq.Message, 10_001)} {
-			_, err := r.q.SendBatch(r.Context(), wrong)
-			wantInvalid(r.T, err, "messages")
+		if err := results.FirstErr(); !errors.Is(err, results[2].Err) || !errors.Is(err, dueq.ErrInvalid) {
+			r.Errorf("the first error is %v", err)
+		}
+	})
+}
+
+func TestSendBatch_OfNoneIsNothing(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.net.set(everything(refused))
+		results, err := r.q.SendBatch(r.Context(), nil)
+		if err != nil || len(results) != 0 || results.FirstErr() != nil {
+			r.Errorf("%v, %v", results, err)
+		}
+	})
+}
+
+func TestSendSeq(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		taken := 0
+		messages := func(yield func(dueq.Message) bool) {
+			for i := range 12_000 {
+				taken++
+				m := dueq.Message{Body: fmt.Append(nil, i)}
+				if i == 7000 {
+					m.Delay = -1
+				}
+				if !yield(m) {
+					return
+				}
+			}
+		}
+		n := 0
+		for result := range r.q.SendSeq(r.Context(), messages) {
+			if (n == 7000) != errors.Is(result.Err, dueq.ErrInvalid) || n != 7000 && result.ID == "" {
+				r.Fatalf("message %d: %+v", n, result)
+			}
+			if n++; taken-n > 5000 {
+				r.Fatalf("%d messages were taken before the result of message %d", taken, n)
+			}
+		}
+		if s := r.stats(); n != 12_000 || s.Counters.Sent != 11_999 {
+			r.Errorf("%d results, %d stored", n, s.Counters.Sent)
+		}
+		taken = 0
+		for range r.q.SendSeq(r.Context(), messages) {
+			break
+		}
+		if taken > 5000 {
+			r.Errorf("%d messages were taken for a caller that wanted one", taken)
+		}
+	})
+}
+
+func TestSendSeq_ErrorOfABatchIsThatOfEachMessage(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		ctx, cancel := context.WithCancel(r.Context())
+		cancel()
+		n := 0
+		for result := range r.q.SendSeq(ctx, slices.Values(make([]dueq.Message, 3))) {
+			n++
+			if !errors.Is(result.Err, context.Canceled) || result.ID != "" {
+				r.Errorf("%+v", result)
+			}
+		}
+		if n != 3 {
+			r.Errorf("%d results, want 3", n)
 		}
 	})
 }

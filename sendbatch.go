@@ -3,6 +3,7 @@ package dueq
 import (
 	"context"
 	"errors"
+	"iter"
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/producer"
@@ -10,30 +11,31 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// maxSendBatch is how many messages one SendBatch takes.
-const maxSendBatch = 10_000
+// seqBatch is how many messages SendSeq takes from its iterator at a time.
+const seqBatch = 5_000
 
-// SendBatch sends up to 10,000 messages in as few calls as it can: at most 500
-// messages and 1 MiB each. It is not atomic: every message has its own result, in
-// order, to be read as that of a [Queue.Send]; a message that is refused does not keep
-// others from being stored. Messages are stored in order within a partition, so of two
-// with the same key the second is [ErrDuplicate].
+// SendBatch sends messages in as few calls as it can: at most 500 messages and 1 MiB
+// each. It is not atomic: every message has its own result, in order, to be read as that of
+// a [Queue.Send]; a message that is refused does not keep others from being stored. Messages
+// are stored in order within a partition, so of two with the same key the second is
+// [ErrDuplicate]. No messages: nothing happens, and there are no results.
 //
-// The error is for the batch as a whole: [ErrInvalid] for none or too many messages,
-// [ErrClosed], the error of a ctx that had ended before, or why the queue's settings
-// could not be read; nothing was stored then.
-func (q *Queue) SendBatch(ctx context.Context, messages []Message) ([]SendResult, error) {
+// The error is for the batch as a whole: [ErrInvalid] for a bad queue name, [ErrClosed], the
+// error of a ctx that had ended before, or why the queue's settings could not be read;
+// nothing was stored then. It is nil when messages have failed: see
+// [SendResults.FirstErr].
+func (q *Queue) SendBatch(ctx context.Context, messages []Message) (SendResults, error) {
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("send", q.name, "", err)
 	}
-	if n := len(messages); n < 1 || n > maxSendBatch {
-		return nil, fail("send", q.name, "", invalid("messages", "%d is outside 1 to %d", n, maxSendBatch))
+	if len(messages) == 0 {
+		return nil, nil
 	}
 	largest := 0
 	for i := range messages {
 		largest = max(largest, len(messages[i].Body))
 	}
-	results, places := make([]SendResult, len(messages)), make([]int, len(messages))
+	results, places := make(SendResults, len(messages)), make([]int, len(messages))
 	for i := range places {
 		places[i] = i
 	}
@@ -60,8 +62,47 @@ func (q *Queue) SendBatch(ctx context.Context, messages []Message) ([]SendResult
 	return results, nil
 }
 
+// SendSeq is [Queue.SendBatch] for messages that need not be in memory at the same time: it
+// takes up to 5,000 from the iterator, sends them, yields their results in order, and goes
+// on. What SendBatch would return as the error of the whole batch is the result of each of
+// these messages. When the caller stops, up to 5,000 messages whose results it has not
+// seen may have been sent.
+func (q *Queue) SendSeq(ctx context.Context, messages iter.Seq[Message]) iter.Seq[SendResult] {
+	return func(yield func(SendResult) bool) {
+		batch := make([]Message, 0, seqBatch)
+		send := func() bool {
+			for _, r := range q.sendAll(ctx, batch) {
+				if !yield(r) {
+					return false
+				}
+			}
+			batch = batch[:0]
+			return true
+		}
+		for m := range messages {
+			if batch = append(batch, m); len(batch) == seqBatch && !send() {
+				return
+			}
+		}
+		send()
+	}
+}
+
+// sendAll is SendBatch with a result for each message whatever happens.
+func (q *Queue) sendAll(ctx context.Context, messages []Message) SendResults {
+	results, err := q.SendBatch(ctx, messages)
+	if err == nil {
+		return results
+	}
+	results = make(SendResults, len(messages))
+	for i := range results {
+		results[i].Err = err
+	}
+	return results
+}
+
 // rerouted returns those of the places whose messages need another partition.
-func rerouted(results []SendResult, places []int) []int {
+func rerouted(results SendResults, places []int) []int {
 	var again []int
 	for _, i := range places {
 		if errors.Is(results[i].Err, store.ErrRepartitioned) {
@@ -74,7 +115,7 @@ func rerouted(results []SendResult, places []int) []int {
 // batch is a SendBatch under way.
 type batch struct {
 	queue      *Queue
-	results    []SendResult
+	results    SendResults
 	partitions map[int]*share
 	keyless    *share // whose turn it is
 	count      int    // messages and bytes given to it in this turn

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -194,5 +195,48 @@ func TestAStoreThatIsAwayFailsAllVerdictsToldTogether(t *testing.T) {
 		for _, d := range all {
 			r.must(d.Ack(r.Context()))
 		}
+	})
+}
+
+func TestAckAll_SharesCallsAndReportsEachFailure(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		ids := r.sendMany(100)
+		got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 98, Lease: time.Hour})
+		r.must(err)
+		r.must(got[7].Ack(r.Context()))
+		short, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 2, Lease: time.Second})
+		r.must(err)
+		r.sleep(time.Minute)
+		_, err = r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 2}) // what short has lost
+		r.must(err)
+		got = append(got, short...)
+		before := r.net.count("ack")
+		err = dueq.AckAll(r.Context(), got)
+		if calls := r.net.count("ack") - before; calls != 1 {
+			r.Errorf("%d calls for 100 acks", calls)
+		}
+		joined, ok := err.(interface{ Unwrap() []error })
+		if !ok || len(joined.Unwrap()) != 2 {
+			r.Fatalf("%v: want the errors of 2 messages", err)
+		}
+		for _, err := range joined.Unwrap() {
+			told, ok := errors.AsType[*dueq.Error](err)
+			if !ok || !errors.Is(err, dueq.ErrLeaseLost) || !slices.Contains(ids, told.ID) {
+				r.Errorf("%v", err)
+			}
+		}
+	})
+}
+
+func TestNackAll(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.sendMany(3)
+		got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 3})
+		r.must(err)
+		r.must(dueq.NackAll(r.Context(), got, time.Hour, errNoLuck))
+		if s := r.stats(); s.Scheduled != 3 || s.Counters.Nacked != 3 {
+			r.Errorf("%d scheduled, %d nacked, want 3", s.Scheduled, s.Counters.Nacked)
+		}
+		r.must(dueq.AckAll(r.Context(), nil))
 	})
 }

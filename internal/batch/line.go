@@ -43,9 +43,9 @@ type Line[T, R any] struct {
 	// Root returns the context of a call for several callers, made from that of the
 	// first: it must not end when that one does.
 	Root func(first context.Context) context.Context
-	// Told is called with the result of an item of Start, from a goroutine that serves
-	// the line, and must not block.
-	Told func(item T, result R)
+	// Done is called with the items of Start that shared a call and their results, from a
+	// goroutine that serves the line, and must not block.
+	Done func(items []T, results []R)
 	// Go runs a goroutine that serves a crowd; nil: a go statement.
 	Go func(func())
 
@@ -143,13 +143,15 @@ func (t *ticket[T, R]) stopTimer() {
 	}
 }
 
-// Start hands over item and returns at once; Told gets the result.
-func (l *Line[T, R]) Start(item T) {
+// Start hands over items and returns at once; Done gets the results.
+func (l *Line[T, R]) Start(items ...T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t := l.ticket()
-	t.item, t.place = item, queued
-	l.waiting = append(l.waiting, t)
+	for _, item := range items {
+		t := l.ticket()
+		t.item, t.place = item, queued
+		l.waiting = append(l.waiting, t)
+	}
 	if l.enter() {
 		l.serveAside()
 	}

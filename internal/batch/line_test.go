@@ -237,11 +237,13 @@ func TestStartedItemsAreToldAndKeepTheirOrder(t *testing.T) {
 		var running sync.WaitGroup
 		p.line.Go = running.Go
 		var told []int
-		p.line.Told = func(item, result int) {
-			if result != 2*item {
-				t.Errorf("%d: told %d", item, result)
+		p.line.Done = func(items, results []int) {
+			for i, item := range items {
+				if results[i] != 2*item {
+					t.Errorf("%d: told %d", item, results[i])
+				}
 			}
-			told = append(told, result)
+			told = append(told, results...)
 		}
 		for item := 1; item <= 8; item++ {
 			p.line.Start(item)

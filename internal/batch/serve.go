@@ -18,7 +18,7 @@ func (l *Line[T, R]) serve() {
 		}
 		w := l.watch()
 		results := l.Call(ctx, items)
-		l.land(aboard, results)
+		l.land(aboard, items, results)
 		f.cancel()
 		l.mu.Lock()
 		overtaken := l.unwatch(w)
@@ -106,16 +106,39 @@ func latest[T, R any](aboard []*ticket[T, R]) (time.Time, bool) {
 }
 
 // land hands out results. A ticket must not be touched once its caller has been answered.
-func (l *Line[T, R]) land(aboard []*ticket[T, R], results []R) {
+func (l *Line[T, R]) land(aboard []*ticket[T, R], items []T, results []R) {
+	awaited := 0
 	for i, t := range aboard {
 		if t.ctx != nil {
+			awaited++
 			t.answer <- results[i]
-			continue
+			aboard[i] = nil
 		}
-		item := t.item
-		l.discard(t)
-		l.Told(item, results[i])
 	}
+	if awaited == len(aboard) {
+		return
+	}
+	if awaited > 0 {
+		items, results = l.started(aboard, items, results)
+	}
+	for _, t := range aboard {
+		if t != nil {
+			l.discard(t)
+		}
+	}
+	l.Done(items, results)
+}
+
+// started returns the items that nobody waits for, and their results.
+func (l *Line[T, R]) started(aboard []*ticket[T, R], items []T, results []R) ([]T, []R) {
+	var its []T
+	var theirs []R
+	for i, t := range aboard {
+		if t != nil {
+			its, theirs = append(its, items[i]), append(theirs, results[i])
+		}
+	}
+	return its, theirs
 }
 
 // ticket returns a blank one.

@@ -17,6 +17,7 @@ type backlog struct {
 	first  int // index of the oldest
 	idle   int // workers that wait for one
 	closed bool
+	hurry  bool // nobody lingers for more any longer
 }
 
 func newBacklog(bytes *atomic.Int64) *backlog {
@@ -57,15 +58,67 @@ func (b *backlog) add(all []*Held) {
 func (b *backlog) next() *Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.first == len(b.queue) {
-		if b.closed {
-			return nil
-		}
-		b.idle++
-		b.filled.Wait()
-		b.idle--
+	if !b.await() {
+		return nil
 	}
 	return b.pop()
+}
+
+// await waits until there is a delivery, or returns false when no more comes.
+func (b *backlog) await() bool {
+	for b.first == len(b.queue) {
+		if b.closed {
+			return false
+		}
+		b.wait()
+	}
+	return true
+}
+
+func (b *backlog) wait() {
+	b.idle++
+	b.filled.Wait()
+	b.idle--
+}
+
+// nextBatch waits for a delivery, then until there are most of them or linger has passed,
+// and takes them; none when no more comes. idling is called around the waiting.
+func (b *backlog) nextBatch(most int, linger time.Duration, idling func(bool)) []*Held {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	idling(true)
+	defer idling(false)
+	if !b.await() {
+		return nil
+	}
+	over := linger == 0
+	if !over {
+		timer := time.AfterFunc(linger, func() {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			over = true
+			b.filled.Broadcast()
+		})
+		defer timer.Stop()
+	}
+	all := make([]*Held, 0, min(most, len(b.queue)-b.first))
+	for {
+		for len(all) < most && b.first < len(b.queue) {
+			all = append(all, b.pop())
+		}
+		if len(all) == most || over || b.hurry || b.closed {
+			return all
+		}
+		b.wait()
+	}
+}
+
+// stopLingering makes those who wait for more take what they have.
+func (b *backlog) stopLingering() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.hurry = true
+	b.filled.Broadcast()
 }
 
 func (b *backlog) pop() *Held {

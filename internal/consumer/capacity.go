@@ -23,7 +23,8 @@ const soon = 100 * time.Millisecond
 // late claim can still bring all it asked for; then more is held than there are places,
 // until enough has been settled.
 type capacity struct {
-	workers       int
+	workers       int          // deliveries that handlers can work on at a time
+	batch         int          // deliveries that a handler takes together, at most
 	prefetch      int          // the most of it
 	prefetchBytes int          // of bodies, about
 	bytes         atomic.Int64 // of what waits for a worker
@@ -34,6 +35,7 @@ type capacity struct {
 	mean       time.Duration // of the time that a worker takes; 0: not measured yet
 	size       int           // mean bytes of a delivery
 	partitions []usage
+	idle       int     // workers that wait for deliveries, where these are handled in batches
 	waiting    []*turn // fetchers, first come first served
 }
 
@@ -66,7 +68,7 @@ type turn struct {
 
 func newCapacity(c Config) *capacity {
 	return &capacity{
-		workers: c.Concurrency, prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
+		workers: c.places(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
 		partitions: make([]usage, c.Partitions),
 	}
 }
@@ -131,16 +133,16 @@ func (c *capacity) settleLate(partition int, late bool) {
 	})
 }
 
-// settling notes that the verdict on a delivery is about to be sent to the store.
-func (c *capacity) settling(partition int) {
-	c.change(partition, func(u *usage) { u.settling++ })
+// settling notes that the verdicts on n deliveries are about to be sent to the store.
+func (c *capacity) settling(partition, n int) {
+	c.change(partition, func(u *usage) { u.settling += n })
 }
 
-// settled ends what settling began: the delivery is not held any more.
-func (c *capacity) settled(partition int) {
+// settled ends what settling began: n deliveries are not held any more.
+func (c *capacity) settled(partition, n int) {
 	c.change(partition, func(u *usage) {
-		u.settling--
-		c.used--
+		u.settling -= n
+		c.used -= n
 	})
 }
 
@@ -149,6 +151,18 @@ func (c *capacity) give(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.used -= n
+	c.grant()
+}
+
+// idling notes that a worker waits to fill its batch, or that it does not any more.
+func (c *capacity) idling(yes bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !yes {
+		c.idle--
+		return
+	}
+	c.idle++
 	c.grant()
 }
 
@@ -201,18 +215,23 @@ func (c *capacity) grant() {
 
 // room is how many places a claim of a partition may have: no more than its share, so
 // that one claim cannot take all; and none unless that is worth a call: a free worker,
-// or half of what may be prefetched, so that busy workers do not cause a call per message.
+// or half of what may be prefetched, and half of a batch unless a worker waits to fill its
+// own, so that busy workers do not cause a call per message.
 func (c *capacity) room(partition, ahead int) int {
 	total, owed := c.workers+ahead, c.partitions[partition].lent()
-	free := total - c.used + c.lent - owed
-	if free < max(1, ahead/2) {
+	free, worth := total-c.used+c.lent-owed, max(1, ahead/2)
+	if c.idle == 0 {
+		worth = max(worth, c.batch/2)
+	}
+	if free < worth {
 		return 0
 	}
 	share := (total + len(c.partitions) - 1) / len(c.partitions)
 	return max(0, min(free, share-owed))
 }
 
-// ahead is how many deliveries may wait for a worker.
+// ahead is how many deliveries may wait for a worker: whole batches, as a worker that
+// becomes free would take fewer although more are due.
 func (c *capacity) ahead() int {
 	if c.mean == 0 {
 		return 0
@@ -224,5 +243,5 @@ func (c *capacity) ahead() int {
 	if c.bytes.Load() >= int64(c.prefetchBytes) {
 		n = 0
 	}
-	return n
+	return n - n%c.batch
 }

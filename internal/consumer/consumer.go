@@ -2,6 +2,7 @@
 //
 //	fetch      claims messages of one partition when there is room for them
 //	work       runs handlers
+//	together   runs handlers on several deliveries at a time
 //	suspect    records the start of handlers that may end the process
 //	isolate    runs these handlers apart
 //	shed       releases what waits for a worker for too long
@@ -39,6 +40,12 @@ type Config struct {
 	Handle  func(context.Context, *Held) error
 	Backoff func(failures int) time.Duration
 
+	// HandleBatch, if it is set, is called instead of Handle, with up to Batch deliveries.
+	// It returns the result of each.
+	HandleBatch func(context.Context, []*Held) []error
+	Batch       int
+	Linger      time.Duration // how long the first delivery of a batch waits for others
+
 	Concurrency   int
 	Prefetch      int // 0: none
 	PrefetchBytes int
@@ -66,6 +73,14 @@ type Consumer struct {
 	settler  *settler
 	work     *work
 	fetchers []*fetch
+}
+
+// places is how many deliveries handlers can work on at a time.
+func (c *Config) places() int {
+	if c.HandleBatch == nil {
+		return c.Concurrency
+	}
+	return c.Concurrency * c.Batch
 }
 
 // New returns a consumer that can Run once.

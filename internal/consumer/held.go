@@ -64,20 +64,38 @@ func (h *Held) Settle(ctx context.Context, v store.Verdict, delay int64, failure
 func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err := h.mayBegin(timeout, margin); err != nil {
+		return nil, err
+	}
+	ctx, end := context.WithCancelCause(parent)
+	h.end = end
+	return ctx, nil
+}
+
+// beginIn is begin for a delivery of a batch, whose handler has one context for all.
+func (h *Held) beginIn(g *group, timeout, margin time.Duration) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if err := h.mayBegin(timeout, margin); err != nil {
+		return err
+	}
+	h.end = g.join()
+	return nil
+}
+
+func (h *Held) mayBegin(timeout, margin time.Duration) error {
 	if h.cause == nil && h.phase != settled && time.Until(h.deadline) <= margin {
 		h.cause = store.ErrLeaseLost
 	}
 	if h.cause != nil {
-		return nil, h.cause
+		return h.cause
 	}
 	if timeout > 0 {
 		if until := time.Now().Add(timeout); h.until.IsZero() || until.Before(h.until) {
 			h.until = until
 		}
 	}
-	ctx, end := context.WithCancelCause(parent)
-	h.end = end
-	return ctx, nil
+	return nil
 }
 
 // stop ends the work on the delivery; the first cause stays.
@@ -106,6 +124,17 @@ func (h *Held) lose() bool {
 		h.stop(store.ErrLeaseLost)
 	}
 	return lost
+}
+
+// finish ends the context of a handler that has returned. It returns why the context had
+// ended before, if it had.
+func (h *Held) finish() (cause error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.end != nil {
+		h.end(nil)
+	}
+	return h.cause
 }
 
 func (h *Held) setPhase(p phase) {
@@ -153,11 +182,13 @@ func (h *Held) extendable(now time.Time, below time.Duration) bool {
 	return h.phase != settled && h.deadline.Sub(now) <= below && (h.until.IsZero() || now.Before(h.until))
 }
 
-// endExtendingIn bounds for how long a verdict is tried.
-func (h *Held) endExtendingIn(d time.Duration) {
+// setUnderWay notes that the store is being told the verdict, for which the lease is not
+// extended after until.
+func (h *Held) setUnderWay(until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if until := time.Now().Add(d); h.until.IsZero() || until.Before(h.until) {
+	h.phase = underWay
+	if h.until.IsZero() || until.Before(h.until) {
 		h.until = until
 	}
 }
@@ -182,6 +213,14 @@ func (s *holdings) remove(h *Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.set, h)
+}
+
+func (s *holdings) removeSettled(all []settling) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range all {
+		delete(s.set, all[i].held)
+	}
 }
 
 func (s *holdings) all() []*Held {

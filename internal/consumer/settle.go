@@ -25,12 +25,12 @@ type settler struct {
 	store    store.Store
 	log      *slog.Logger
 	capacity *capacity
-	gates    []*gate         // of the partitions
-	overtime time.Duration   // for how long a verdict is tried after the end of its lease
-	patience time.Duration   // before a call is made a second time beside the first
-	seconds  sync.WaitGroup  // of these
-	life     context.Context // ends when nothing is to be told any more
-	over     func(*Held)     // called when what was started is over
+	gates    []*gate          // of the partitions
+	overtime time.Duration    // for how long a verdict is tried after the end of its lease
+	patience time.Duration    // before a call is made a second time beside the first
+	seconds  sync.WaitGroup   // of these
+	life     context.Context  // ends when nothing is to be told any more
+	over     func([]settling) // called with deliveries of a partition whose settling, begun by start, is over
 
 	mu    sync.Mutex
 	lines map[target]*line
@@ -89,9 +89,11 @@ func (s *settler) line(t target) *line {
 				}()
 				return s.insist(ctx, t, items, late)
 			},
-			Told: func(item settling, said settlement) {
-				s.tell(item.held, t.verdict, s.note(item.held, t.verdict, said))
-				s.over(item.held)
+			Done: func(items []settling, said []settlement) {
+				for i := range items {
+					s.tell(items[i].held, t.verdict, s.note(items[i].held, t.verdict, said[i]))
+				}
+				s.over(items)
 			},
 		}
 		s.lines[t] = l
@@ -114,11 +116,9 @@ func (s *settler) settle(ctx context.Context, h *Held, v store.Verdict, delay in
 	return s.note(h, v, said)
 }
 
-// start is settle for somebody who does not wait: over is called at the end.
-func (s *settler) start(h *Held, v Verdict) {
-	h.setPhase(underWay)
-	s.line(target{h.Partition, v.Verdict}).Start(settling{h, v.Delay, Cut(v.Failure)})
-}
+// start is settle for callers that do not wait: over is called at the end. The deliveries
+// are underWay already.
+func (s *settler) start(t target, items ...settling) { s.line(t).Start(items...) }
 
 // validate keeps what one caller got wrong from others in the same call.
 func (i settling) validate(v store.Verdict) error {

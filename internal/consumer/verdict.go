@@ -52,8 +52,9 @@ var errGoexit = errors.New("the handler called runtime.Goexit")
 
 // panicError is the failure of a handler that panicked.
 type panicError struct {
-	value any
-	stack string
+	value  any
+	stack  string
+	logged bool // for the whole batch
 }
 
 // newPanicError is to be called while recovering.

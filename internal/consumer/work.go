@@ -35,10 +35,10 @@ func newWork(c Config, held *holdings, s *settler) *work {
 // handlers are started.
 func (w *work) start(life context.Context, stopping <-chan struct{}) {
 	w.stopping, w.settler.life = stopping, life
-	w.settler.over = func(h *Held) {
-		w.held.remove(h)
-		w.capacity.settled(h.Partition.Index)
-		w.settling.Done()
+	w.settler.over = func(all []settling) {
+		w.held.removeSettled(all)
+		w.capacity.settled(all[0].held.Partition.Index, len(all))
+		w.settling.Add(-len(all))
 	}
 	for range w.config.Concurrency {
 		w.workers.Add(1)
@@ -96,6 +96,11 @@ func (w *work) worker(life context.Context) {
 		w.workers.Done()
 	}()
 	lasting := context.WithoutCancel(life)
+	if w.config.HandleBatch != nil {
+		w.together(life, lasting)
+		returned = true
+		return
+	}
 	for h := w.backlog.next(); h != nil; h = w.backlog.next() {
 		w.handle(life, lasting, h)
 	}
@@ -145,13 +150,19 @@ func (w *work) dropUnstarted(h *Held, cause error, delay int64) {
 	w.settle(h, Verdict{Verdict: store.Release, Delay: delay})
 }
 
-// settle hands over a verdict. The delivery counts as held until the store knows, so a
-// store that is slow or away keeps more from being claimed, and [work.finish] waits.
+// settle hands over a verdict.
 func (w *work) settle(h *Held, v Verdict) {
-	w.settling.Add(1)
-	w.capacity.settling(h.Partition.Index)
-	h.endExtendingIn(w.config.Lease)
-	w.settler.start(h, v)
+	h.setUnderWay(time.Now().Add(w.config.Lease))
+	w.settleAll(target{h.Partition, v.Verdict}, settling{h, v.Delay, Cut(v.Failure)})
+}
+
+// settleAll hands over verdicts on deliveries that are underWay. They count as held until
+// the store knows, so a store that is slow or away keeps more from being claimed, and
+// [work.finish] waits.
+func (w *work) settleAll(t target, items ...settling) {
+	w.settling.Add(len(items))
+	w.capacity.settling(t.partition.Index, len(items))
+	w.settler.start(t, items...)
 }
 
 // call runs the handler within its time.
@@ -169,10 +180,18 @@ func (w *work) call(ctx context.Context, h *Held) (err error) {
 	ctx, end := context.WithTimeout(ctx, w.config.Timeout)
 	defer end()
 	err = w.config.Handle(ctx, h)
-	if err != nil && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
-		err = fmt.Errorf("timeout of %s: %w", w.config.Timeout, err)
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		err = w.timedOut(err)
 	}
 	return err
+}
+
+// timedOut adds the limit to the result of a handler whose time was up.
+func (w *work) timedOut(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("timeout of %s: %w", w.config.Timeout, err)
 }
 
 // conclude has a delivery settled whose handler has come back; cause is why its context
@@ -191,15 +210,21 @@ func (w *work) conclude(h *Held, cause, err error) {
 
 // report logs errors that the store does not keep, and panics.
 func (w *work) report(h *Held, err error) {
+	if err == nil {
+		return
+	}
 	if dropped, ok := errors.AsType[*DropError](err); ok {
 		w.config.Log.Warn("dueq: message dropped by its handler", attributes(h, slog.Any("error", dropped))...)
 		return
 	}
 	if panicked, ok := errors.AsType[*panicError](err); ok {
+		if panicked.logged {
+			return
+		}
 		w.config.Log.Error("dueq: handler panicked", attributes(h, slog.Any("panic", panicked.value), slog.String("stack", panicked.stack))...)
 		return
 	}
-	if err != nil && w.config.AtMostOnce {
+	if w.config.AtMostOnce {
 		w.config.Log.Warn("dueq: handler failed, the message is lost", attributes(h, slog.Any("error", err))...)
 	}
 }
@@ -216,6 +241,7 @@ func (w *work) isStopping() bool {
 // releaseWaiting gives back what waits for a worker as soon as the consumer stops,
 // until nothing more can come. Messages that are acked already are left to the workers.
 func (w *work) releaseWaiting(ctx context.Context, fetched <-chan struct{}) {
+	w.backlog.stopLingering()
 	if w.config.AtMostOnce {
 		return
 	}

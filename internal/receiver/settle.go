@@ -36,6 +36,11 @@ func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdic
 	return said.code, said.err
 }
 
+// SettleAll tells the store the same verdict on up to store.MaxBatch deliveries, once.
+func (r *Receiver) SettleAll(ctx context.Context, p store.Partition, v store.Verdict, items []store.Settlement) ([]store.Code, error) {
+	return r.store.Settle(ctx, p, store.SettleRequest{Verdict: v, Items: items})
+}
+
 func (r *Receiver) line(t target) *line {
 	r.mu.Lock()
 	defer r.mu.Unlock()

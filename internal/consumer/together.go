@@ -1,0 +1,208 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// A worker with Config.HandleBatch works on several deliveries together: those that wait
+// when it becomes free, and those that come within Config.Linger of that. Each of them
+// keeps a lease and a verdict of its own.
+
+// together handles batches until no more deliveries come.
+func (w *work) together(life, lasting context.Context) {
+	for {
+		all := w.backlog.nextBatch(w.config.Batch, w.config.Linger, w.capacity.idling)
+		if len(all) == 0 {
+			return
+		}
+		w.handleBatch(life, lasting, all)
+	}
+}
+
+// handleBatch has deliveries handled together, except those of messages that may end the
+// process: these run alone, so that they cannot harm others.
+func (w *work) handleBatch(life, lasting context.Context, all []*Held) {
+	began := time.Now()
+	defer func() { w.capacity.worked(time.Since(began)) }()
+	if w.isStopping() && !w.config.AtMostOnce {
+		w.release(life, all)
+		w.capacity.give(len(all))
+		return
+	}
+	safe := all[:0:0]
+	for _, h := range all {
+		if w.config.AtMostOnce || h.Delivery.Suspicion != store.Crashed {
+			safe = append(safe, h)
+			continue
+		}
+		if done, ok := w.isolate(h); ok {
+			w.runBatch(life, lasting, []*Held{h}, done)
+		}
+	}
+	w.runBatch(life, lasting, safe, func() {})
+}
+
+// runBatch runs the handler on deliveries and has them settled. done is called when the
+// handler has returned.
+func (w *work) runBatch(life, lasting context.Context, all []*Held, done func()) {
+	defer done()
+	w.recordStarts(life, all)
+	g := newGroup(lasting)
+	started := all[:0:0]
+	for _, h := range all {
+		if err := h.beginIn(g, w.config.Timeout, w.config.margin()); err != nil {
+			w.dropUnstarted(h, err, 0)
+			continue
+		}
+		started = append(started, h)
+	}
+	if len(started) == 0 {
+		g.end(nil)
+		return
+	}
+	results := same(errGoexit, len(started))
+	defer func() { w.concludeBatch(started, results) }()
+	results = w.callBatch(g.ctx, started) //nolint:contextcheck // a child of lasting
+}
+
+// recordStarts records the starts of those deliveries for which the store has to know, at
+// the same time, so that they share a call for each partition.
+func (w *work) recordStarts(life context.Context, all []*Held) {
+	if w.config.AtMostOnce {
+		return
+	}
+	var recording sync.WaitGroup
+	for _, h := range all {
+		if h.Delivery.NeedsStart() {
+			recording.Go(func() { w.recordStart(life, h) })
+		}
+	}
+	recording.Wait()
+}
+
+// callBatch runs the handler within its time, and returns a result for each delivery.
+func (w *work) callBatch(ctx context.Context, all []*Held) (results []error) {
+	w.running.Add(1)
+	defer w.running.Add(-1)
+	defer func() {
+		if v := recover(); v != nil {
+			results = w.panicked(v, all)
+		}
+	}()
+	if w.config.Timeout == 0 {
+		return w.config.HandleBatch(ctx, all)
+	}
+	ctx, end := context.WithTimeout(ctx, w.config.Timeout)
+	defer end()
+	results = w.config.HandleBatch(ctx, all)
+	if errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+		for i, err := range results {
+			results[i] = w.timedOut(err)
+		}
+	}
+	return results
+}
+
+// panicked logs a panic of a batch's handler once, and returns it as the failure of each
+// delivery.
+func (w *work) panicked(v any, all []*Held) []error {
+	p := newPanicError(v)
+	w.config.Log.Error("dueq: batch handler panicked", slog.String("queue", w.config.Queue), slog.Int("messages", len(all)),
+		slog.Any("panic", p.value), slog.String("stack", p.stack))
+	p.logged = true
+	return same(p, len(all))
+}
+
+// concludeBatch has deliveries settled whose handler has returned, those with the same
+// verdict together.
+func (w *work) concludeBatch(all []*Held, results []error) {
+	causes := make([]error, len(all))
+	for i, h := range all {
+		causes[i] = h.finish()
+	}
+	var verdicts []verdicts
+	until := time.Now().Add(w.config.Lease)
+	for i, h := range all {
+		h.turn.Lock() // the handler may have left a goroutine that settles
+		w.report(h, results[i])
+		if phase, _ := h.state(); phase == settled {
+			w.over(h)
+		} else {
+			h.setUnderWay(until)
+			v := w.judge(results[i], h.Delivery.Failures+1, causes[i])
+			verdicts = add(verdicts, target{h.Partition, v.Verdict}, settling{h, v.Delay, Cut(v.Failure)})
+		}
+		h.turn.Unlock()
+	}
+	for i := range verdicts {
+		w.settleAll(verdicts[i].target, verdicts[i].items...)
+	}
+}
+
+// verdicts are the deliveries of a batch that share a call.
+type verdicts struct {
+	target target
+	items  []settling
+}
+
+func add(all []verdicts, t target, item settling) []verdicts {
+	i := slices.IndexFunc(all, func(v verdicts) bool { return v.target == t })
+	if i < 0 {
+		i = len(all)
+		all = append(all, verdicts{target: t})
+	}
+	all[i].items = append(all[i].items, item)
+	return all
+}
+
+func same(err error, n int) []error {
+	all := make([]error, n)
+	for i := range all {
+		all[i] = err
+	}
+	return all
+}
+
+// group is the context of a batch's handler. It ends when the work on all its deliveries
+// has ended, with the cause of the last.
+type group struct {
+	ctx context.Context //nolint:containedctx // it is what a group is for
+	end context.CancelCauseFunc
+
+	mu   sync.Mutex
+	left int // deliveries that are still worked on
+}
+
+func newGroup(parent context.Context) *group {
+	ctx, end := context.WithCancelCause(parent)
+	return &group{ctx: ctx, end: end}
+}
+
+// join adds a delivery and returns what ends the work on it. That is called with the
+// delivery's lock held, and does nothing the second time.
+func (g *group) join() context.CancelCauseFunc {
+	g.mu.Lock()
+	g.left++
+	g.mu.Unlock()
+	ended := false
+	return func(cause error) {
+		if ended {
+			return
+		}
+		ended = true
+		g.mu.Lock()
+		g.left--
+		last := g.left == 0
+		g.mu.Unlock()
+		if last {
+			g.end(cause)
+		}
+	}
+}
