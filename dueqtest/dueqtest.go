@@ -19,7 +19,10 @@ package dueqtest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -35,18 +38,28 @@ import (
 type Client struct {
 	*dueq.Client
 
-	t     testing.TB
-	store *embedded.Store
-	clock *clock
+	t      testing.TB
+	store  *embedded.Store
+	faults *faults
+	clock  *clock
 }
 
-// New returns an empty Client, closed at the end of the test. Its clock stands at
-// 2026-01-01 00:00:00 UTC.
+// New returns an empty Client, closed at the end of the test. Its clock stands at the
+// time of the call, in whole milliseconds. Code under test that takes a due time from
+// time.Now is a moment ahead of that clock: advance the clock by a second more than it
+// asks for, or give the code [Client.Now].
 func New(tb testing.TB) *Client {
 	tb.Helper()
-	c := &clock{now: time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)}
+	return NewAt(tb, time.Now())
+}
+
+// NewAt is New with a clock that stands at an instant, cut to whole milliseconds.
+func NewAt(tb testing.TB, now time.Time) *Client {
+	tb.Helper()
+	c := &clock{now: now.Round(0).Truncate(time.Millisecond)}
 	s := embedded.NewMemory(embedded.Config{Now: c.Now})
-	client, err := dueq.New(s, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
+	f := &faults{Store: s}
+	client, err := dueq.New(f, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatalf("dueqtest: %v", err)
 	}
@@ -55,7 +68,7 @@ func New(tb testing.TB) *Client {
 			tb.Errorf("dueqtest: close: %v", err)
 		}
 	})
-	return &Client{Client: client, t: tb, store: s, clock: c}
+	return &Client{Client: client, t: tb, store: s, faults: f, clock: c}
 }
 
 // Now returns the time on the store's clock.
@@ -83,7 +96,7 @@ func (c *Client) Send(queue string, m dueq.Message) string {
 }
 
 // Deliver hands every message that is due now to h, in order, and settles it by what h
-// returns, as Consume would; the backoff is 1 s, 2 s, 4 s and so on up to 1 h, without a
+// returns, as Consume would: a panic is a failure, too, and is logged in the test. The backoff is 1 s, 2 s, 4 s and so on up to 1 h, without a
 // random part. It returns how many messages there were. A message that h sends to the
 // queue, due at once, waits for the next Deliver.
 func (c *Client) Deliver(queue string, h dueq.Handler) int {
@@ -131,20 +144,63 @@ func (c *Client) AssertNothingDue(queue string) {
 	}
 }
 
-// AssertScheduled fails the test unless the message, named with dueq.ID or dueq.Key,
-// becomes due in exactly d.
+// AssertEmpty fails the test if the queue holds a message, be it due, scheduled, held or
+// dead.
+func (c *Client) AssertEmpty(queue string) {
+	c.t.Helper()
+	stats, err := c.Queue(queue).Stats(c.t.Context())
+	if err != nil && !errors.Is(err, dueq.ErrNotFound) {
+		c.t.Fatalf("dueqtest: %v", err)
+	}
+	if stats.Scheduled+stats.Ready+stats.Leased+stats.Dead > 0 {
+		c.t.Errorf("dueqtest: %q holds messages: %d scheduled, %d ready, %d leased, %d dead",
+			queue, stats.Scheduled, stats.Ready, stats.Leased, stats.Dead)
+	}
+}
+
+// AssertScheduled fails the test unless the message becomes due in d, or up to a second
+// later: the code under test may have computed the due time from its own clock.
 func (c *Client) AssertScheduled(queue string, ref dueq.Ref, d time.Duration) {
+	c.t.Helper()
+	r := c.assertState(queue, ref, dueq.Scheduled)
+	if left := r.At.Sub(c.Now()); r.State == dueq.Scheduled && (left < d || left > d+time.Second) {
+		c.t.Errorf("dueqtest: message %s is due in %s, want %s", ref, left, d)
+	}
+}
+
+// AssertDead fails the test unless the message is dead with a last failure that contains a
+// text.
+func (c *Client) AssertDead(queue string, ref dueq.Ref, failure string) {
+	c.t.Helper()
+	r := c.assertState(queue, ref, dueq.Dead)
+	if r.State == dueq.Dead && !strings.Contains(r.LastFailure, failure) {
+		c.t.Errorf("dueqtest: message %s died of %q, want %q", ref, r.LastFailure, failure)
+	}
+}
+
+// assertState returns the message if it is in a state.
+func (c *Client) assertState(queue string, ref dueq.Ref, want dueq.State) dueq.Record {
 	c.t.Helper()
 	r, err := c.Queue(queue).Get(c.t.Context(), ref)
 	switch {
 	case err != nil:
 		c.t.Errorf("dueqtest: %v", err)
-	case r.State != dueq.Scheduled:
-		c.t.Errorf("dueqtest: message %s is %s, want scheduled", ref, r.State)
-	case r.At.Sub(c.Now()) != d:
-		c.t.Errorf("dueqtest: message %s is due in %s, want %s", ref, r.At.Sub(c.Now()), d)
+	case r.State != want:
+		c.t.Errorf("dueqtest: message %s is %s, want %s", ref, r.State, want)
+	default:
+		return r
 	}
+	return dueq.Record{}
 }
+
+// FailSends makes every send fail with err, which should wrap one of the errors of Send such
+// as [dueq.ErrUnavailable], and stores nothing; nil: sends work again.
+func (c *Client) FailSends(err error) { c.faults.set(&c.faults.send, err) }
+
+// FailSettles makes every Ack, Nack, Release, Reject and Extend fail with err, such as
+// [dueq.ErrUnavailable] or [dueq.ErrLeaseLost], and changes nothing; nil: they work again.
+// Deliver then leaves the message leased.
+func (c *Client) FailSettles(err error) { c.faults.set(&c.faults.settle, err) }
 
 func (c *Client) receiveAll(queue string) []*dueq.Delivery {
 	c.t.Helper()
@@ -161,14 +217,26 @@ func (c *Client) receiveAll(queue string) []*dueq.Delivery {
 	}
 }
 
-// handle lets a panic through: it fails the test where it happened.
 func (c *Client) handle(h dueq.Handler, d *dueq.Delivery) {
 	c.t.Helper()
 	ctx := c.t.Context()
-	v := consumer.Judge(h(ctx, d), false, func() time.Duration { return backoff(d.Failures + 1) })
-	if err := settle(ctx, d, v); err != nil && !errors.Is(err, dueq.ErrLeaseLost) && !errors.Is(err, dueq.ErrCancelled) {
+	v := consumer.Judge(c.call(h, d), false, func() time.Duration { return backoff(d.Failures + 1) })
+	err := settle(ctx, d, v)
+	if err != nil && !errors.Is(err, dueq.ErrLeaseLost) && !errors.Is(err, dueq.ErrCancelled) && !c.faults.made(err) {
 		c.t.Fatalf("dueqtest: %v", err)
 	}
+}
+
+// call returns a panic of the handler as an error.
+func (c *Client) call(h dueq.Handler, d *dueq.Delivery) (err error) {
+	c.t.Helper()
+	defer func() {
+		if v := recover(); v != nil {
+			c.t.Logf("dueqtest: handler panicked: %v\n%s", v, debug.Stack())
+			err = fmt.Errorf("panic: %v", v)
+		}
+	}()
+	return h(c.t.Context(), d)
 }
 
 func settle(ctx context.Context, d *dueq.Delivery, v consumer.Verdict) error {

@@ -48,6 +48,7 @@ func TestDeliverSettlesLikeConsume(t *testing.T) {
 		{"an error is retried after a second", fault, dueq.Scheduled, time.Second},
 		{"retry after", dueq.RetryAfter(time.Minute, fault), dueq.Scheduled, time.Minute},
 		{"reject", dueq.Reject(fault), dueq.Dead, 0},
+		{"a panic is a failure", nil, dueq.Scheduled, time.Second},
 		{"drop", dueq.Drop(fault), "", 0},
 	}
 	for _, test := range tests {
@@ -55,7 +56,12 @@ func TestDeliverSettlesLikeConsume(t *testing.T) {
 			t.Parallel()
 			q := dueqtest.New(t)
 			id := q.Send("work", dueq.Message{})
-			n := q.Deliver("work", func(context.Context, *dueq.Delivery) error { return test.err })
+			n := q.Deliver("work", func(context.Context, *dueq.Delivery) error {
+				if test.err == nil && test.state != "" {
+					panic("oh no")
+				}
+				return test.err
+			})
 			if n != 1 {
 				t.Fatalf("delivered %d, want 1", n)
 			}
@@ -86,6 +92,17 @@ func TestAssertionsFail(t *testing.T) {
 		{"wrong body", func(q *dueqtest.Client, _ string) { q.AssertDelivered("work", "other") }, `delivered ["body"], want ["other"]`},
 		{"too few", func(q *dueqtest.Client, _ string) { q.AssertDelivered("work", "body", "more") }, `want ["body" "more"]`},
 		{"something is due", func(q *dueqtest.Client, _ string) { q.AssertNothingDue("work") }, `a message that is due`},
+		{"not empty", func(q *dueqtest.Client, _ string) { q.AssertEmpty("work") }, "holds messages: 0 scheduled, 1 ready, 0 leased, 0 dead"},
+		{"not dead", func(q *dueqtest.Client, id string) { q.AssertDead("work", dueq.ID(id), "") }, "is ready, want dead"},
+		{"unknown", func(q *dueqtest.Client, _ string) { q.AssertDead("work", dueq.Key("other"), "") }, "not found"},
+		{"dead of something else", func(q *dueqtest.Client, id string) {
+			q.Deliver("work", func(context.Context, *dueq.Delivery) error { return dueq.Reject(errors.New("no luck")) })
+			q.AssertDead("work", dueq.ID(id), "bad body")
+		}, `died of "no luck", want "bad body"`},
+		{"due at another time", func(q *dueqtest.Client, id string) {
+			q.Deliver("work", func(context.Context, *dueq.Delivery) error { return dueq.RetryAfter(time.Hour, nil) })
+			q.AssertScheduled("work", dueq.ID(id), time.Minute)
+		}, "is due in 1h0m0s, want 1m0s"},
 		{"not scheduled", func(q *dueqtest.Client, id string) { q.AssertScheduled("work", dueq.ID(id), 0) }, "is ready, want scheduled"},
 	}
 	for _, test := range tests {
@@ -100,6 +117,61 @@ func TestAssertionsFail(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestAssertionsHold(t *testing.T) {
+	t.Parallel()
+	q := dueqtest.New(t)
+	q.AssertEmpty("work")
+	at := q.Send("work", dueq.Message{Due: q.Now().Add(time.Hour + time.Second/2)}) // as a clock would have it that runs
+	q.AssertScheduled("work", dueq.ID(at), time.Hour)
+	q.Advance(time.Hour + time.Second)
+	q.Deliver("work", func(context.Context, *dueq.Delivery) error { return dueq.Reject(errors.New("the body is bad")) })
+	q.AssertDead("work", dueq.ID(at), "body is bad")
+}
+
+func TestNew_ClockStandsAtTheTimeOfTheCall(t *testing.T) {
+	t.Parallel()
+	before := time.Now().Truncate(time.Millisecond)
+	q := dueqtest.New(t)
+	if now := q.Now(); now.Before(before) || now.After(time.Now()) || !now.Equal(q.Now()) {
+		t.Errorf("the clock stands at %s, it was %s before", now, before)
+	}
+	at := time.Date(2026, time.March, 29, 1, 59, 0, 999, time.UTC)
+	if got, want := dueqtest.NewAt(t, at).Now(), at.Truncate(time.Millisecond); !got.Equal(want) {
+		t.Errorf("the clock stands at %s, want %s", got, want)
+	}
+}
+
+func TestFailSends(t *testing.T) {
+	t.Parallel()
+	q := dueqtest.New(t)
+	q.FailSends(dueq.ErrUnavailable)
+	for range 2 {
+		if _, err := q.Queue("work").Send(t.Context(), dueq.Message{}); !errors.Is(err, dueq.ErrUnavailable) {
+			t.Errorf("%v, want ErrUnavailable", err)
+		}
+	}
+	q.AssertEmpty("work")
+	q.FailSends(nil)
+	q.Send("work", dueq.Message{})
+}
+
+func TestFailSettles(t *testing.T) {
+	t.Parallel()
+	q := dueqtest.New(t)
+	q.Send("work", dueq.Message{})
+	q.FailSettles(dueq.ErrUnavailable)
+	done := func(context.Context, *dueq.Delivery) error { return nil }
+	if n := q.Deliver("work", done); n != 1 {
+		t.Errorf("%d delivered", n)
+	}
+	q.FailSettles(nil)
+	q.Advance(time.Minute) // the lease runs out
+	if n := q.Deliver("work", done); n != 1 {
+		t.Errorf("%d delivered again, want 1", n)
+	}
+	q.AssertEmpty("work")
 }
 
 func TestRunningConsumerSeesTheClockMove(t *testing.T) {
