@@ -15,6 +15,9 @@ var (
 	ErrFailed  = errors.New("the store has stopped after a failure: open it again")
 	ErrClosed  = errors.New("closed")
 	ErrCorrupt = errors.New("corrupt data")
+	// ErrConflict: the settings are no longer those that a change was made to. Nothing was
+	// changed.
+	ErrConflict = errors.New("the settings have changed")
 	// ErrRepartitioned: the queue has another number of partitions than the request was
 	// routed by, because its data was lost and it was made again. Nothing was done: read
 	// the settings and choose the partition anew.

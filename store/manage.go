@@ -85,16 +85,42 @@ type Settings struct {
 	// partition that is full is refused also while others have room.
 	MaxMessages int64
 	Paused      bool // claims hand out nothing; sends go on
+
+	// Defaults for clients, which the store keeps and does not interpret. 0: the client's own.
+	MaxAttempts              int   // 1 to MaxAttempts
+	Lease                    int64 // ms, MinLease to MaxLease
+	BackoffBase, BackoffMost int64 // ms; both or none
+
+	Version   int64  // grows with every change; never 0
+	ChangedBy string // Change.Token of the change that made this version
 }
+
+// IfMissing is the Change.If of a change that makes a queue and changes none.
+const IfMissing = -1
 
 // Change is a change of Settings; what is nil stays as it is.
 type Change struct {
-	Create      bool // make the queue if it is missing
+	Create bool // make the queue if it is missing
+	// If is the Settings.Version that the change was made to: when the settings have
+	// another one, nothing is changed and ErrConflict is returned. 0: whatever it is.
+	// IfMissing: when there is such a queue.
+	If int64
+	// Token names the change, for If: when the change is repeated after a lost reply, and
+	// the settings are those that it made, nothing is changed and the call succeeds. Up to
+	// MaxCallerName characters.
+	Token       string
 	Partitions  *int
 	MaxBody     *int
 	MaxMessages *int64
 	Paused      *bool
+
+	MaxAttempts              *int
+	Lease                    *int64
+	BackoffBase, BackoffMost *int64
 }
+
+// Reads reports whether the change is none: it only reads the settings.
+func (c Change) Reads() bool { return c == (Change{}) }
 
 // Counters of what happened in a queue since it was made.
 type Counters struct {
@@ -223,6 +249,35 @@ func (c Change) Validate() error {
 	}
 	if c.MaxMessages != nil && *c.MaxMessages < 0 {
 		return invalid("max messages", "%d is negative", *c.MaxMessages)
+	}
+	if c.If < IfMissing {
+		return invalid("if", "%d is not a version", c.If)
+	}
+	if c.If != 0 || c.Token != "" {
+		if err := validateCaller("token", c.Token); err != nil {
+			return err
+		}
+	}
+	return c.validateDefaults()
+}
+
+// validateDefaults checks what only clients use.
+func (c Change) validateDefaults() error {
+	if n := c.MaxAttempts; n != nil && (*n < 0 || *n > MaxAttempts) {
+		return invalid("max attempts", "%d is outside 0 to %d", *n, MaxAttempts)
+	}
+	if l := c.Lease; l != nil && *l != 0 && (*l < MinLease || *l > MaxLease) {
+		return invalid("lease", "%d ms is outside %d to %d", *l, MinLease, MaxLease)
+	}
+	if (c.BackoffBase == nil) != (c.BackoffMost == nil) {
+		return invalid("backoff", "has one of base and most, want both or none")
+	}
+	if c.BackoffBase == nil {
+		return nil
+	}
+	base, most := *c.BackoffBase, *c.BackoffMost
+	if base < 0 || most < base || most > MaxDelay || (base == 0) != (most == 0) {
+		return invalid("backoff", "%d to %d ms: want 1 to %d, the first not above the second, or both 0", base, most, MaxDelay)
 	}
 	return nil
 }

@@ -77,8 +77,13 @@ type Store interface {
 	Purge(ctx context.Context, p Partition, r PurgeRequest) (PurgeResult, error)
 
 	// Configure changes a queue's settings and returns all of them; with a zero
-	// Change it only reads. A missing queue is made if c.Create, else ErrNotFound.
+	// Change it only reads. A missing queue is made if c.Create, else ErrNotFound. With
+	// c.If also ErrConflict.
 	Configure(ctx context.Context, queue string, c Change) (Settings, error)
+
+	// Known returns a queue's settings as the store knows them without a call, and whether
+	// it does. They are those of the last call about the queue at least, or later ones.
+	Known(queue string) (s Settings, ok bool)
 
 	// Heartbeat says that a consumer of the queue is alive for another ttl
 	// milliseconds (0: it leaves). The queue need not exist and is not made. It returns no

@@ -153,7 +153,7 @@ func (s *Store) change(ctx context.Context, part *partition, e effort, do func(n
 
 // configureDurably is change for settings.
 func (s *Store) configureDurably(ctx context.Context, name string, c store.Change) (store.Settings, error) {
-	if s.log == nil || c == (store.Change{}) {
+	if s.log == nil || c.Reads() {
 		return s.configure(name, c)
 	}
 	if err := s.log.Admit(settingsSize, wal.Drain); err != nil {

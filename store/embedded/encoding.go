@@ -201,16 +201,23 @@ func appendSettings(queue string, s store.Settings) []byte {
 	b = binary.AppendUvarint(b, uint64(s.Partitions))
 	b = binary.AppendUvarint(b, uint64(s.MaxBody))
 	b = binary.AppendUvarint(b, uint64(s.MaxMessages))
+	paused := byte(0)
 	if s.Paused {
-		return append(b, 1)
+		paused = 1
 	}
-	return append(b, 0)
+	b = binary.AppendUvarint(append(b, paused), uint64(s.MaxAttempts))
+	for _, ms := range []int64{s.Lease, s.BackoffBase, s.BackoffMost, s.Version} {
+		b = binary.AppendUvarint(b, uint64(ms))
+	}
+	return appendShort(b, s.ChangedBy)
 }
 
 func (r *reader) settings() (queue string, s store.Settings) {
 	queue = r.short()
 	s = store.Settings{
 		Partitions: int(r.uvarint()), MaxBody: int(r.uvarint()), MaxMessages: int64(r.uvarint()), Paused: r.byte() == 1,
+		MaxAttempts: int(r.uvarint()), Lease: int64(r.uvarint()), BackoffBase: int64(r.uvarint()), BackoffMost: int64(r.uvarint()),
+		Version: int64(r.uvarint()), ChangedBy: r.short(),
 	}
 	if s.Partitions < 1 || s.Partitions > store.MaxPartitions {
 		r.fail()

@@ -19,7 +19,7 @@ type queue struct {
 
 func newQueue(name string, s *Store) *queue {
 	q := &queue{name: name, store: s, partitions: make(map[int]*partition)}
-	q.settings.Store(&store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody})
+	q.settings.Store(&store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody, Version: 1})
 	return q
 }
 
@@ -51,16 +51,21 @@ func changed(s store.Settings, c store.Change, exists bool) (store.Settings, err
 		}
 		s.Partitions = *c.Partitions
 	}
-	if c.MaxBody != nil {
-		s.MaxBody = *c.MaxBody
-	}
-	if c.MaxMessages != nil {
-		s.MaxMessages = *c.MaxMessages
-	}
-	if c.Paused != nil {
-		s.Paused = *c.Paused
-	}
+	set(&s.MaxBody, c.MaxBody)
+	set(&s.MaxMessages, c.MaxMessages)
+	set(&s.Paused, c.Paused)
+	set(&s.MaxAttempts, c.MaxAttempts)
+	set(&s.Lease, c.Lease)
+	set(&s.BackoffBase, c.BackoffBase)
+	set(&s.BackoffMost, c.BackoffMost)
 	return s, nil
+}
+
+// set is for a field of a change, which is nil where nothing changes.
+func set[T any](field, to *T) {
+	if to != nil {
+		*field = *to
+	}
 }
 
 // configure changes a queue's settings under the store's mutex, and writes them down.
@@ -74,11 +79,19 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 		}
 		q = newQueue(name, s)
 	}
-	settings, err := changed(q.load(), c, exists)
+	old := q.load()
+	if exists && c.If != 0 && c.If != old.Version {
+		if c.Token == old.ChangedBy {
+			return old, nil // it is repeated
+		}
+		return store.Settings{}, fmt.Errorf("version %d: %w", old.Version, store.ErrConflict)
+	}
+	settings, err := changed(old, c, exists)
 	if err != nil {
 		return store.Settings{}, err
 	}
-	if !exists || settings != q.load() {
+	if !exists || settings != old {
+		settings.Version, settings.ChangedBy = max(old.Version+1, s.clock().ms), c.Token
 		q.settings.Store(&settings)
 		s.queues[name] = q
 		q.writeSettings()
@@ -88,7 +101,18 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 }
 
 // settingsSize is how many bytes writeSettings appends, at most.
-const settingsSize = 32 + 2 + store.MaxQueueName + 3*10
+const settingsSize = 32 + 2 + store.MaxQueueName + 8*10 + 1 + store.MaxCallerName
+
+// Known returns a queue's settings.
+func (s *Store) Known(queue string) (store.Settings, bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	q := s.queues[queue]
+	if q == nil {
+		return store.Settings{}, false
+	}
+	return q.load(), true
+}
 
 // writeSettings appends the settings to the log, if there is one, under the store's
 // mutex.

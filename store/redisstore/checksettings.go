@@ -37,20 +37,20 @@ func (s *Store) compareSettings(ctx context.Context, queue string) ([]store.Prob
 		problems = append(problems, store.Problem{Text: fmt.Sprintf(format, args...)})
 	}
 	switch {
-	case meta.version == 0 && latest.version > 0:
+	case meta.Version == 0 && latest.Version > 0:
 		bad("the settings of the queue are missing, its partitions have them")
-	case meta.version < latest.version:
+	case meta.Version < latest.Version:
 		bad("the settings of the queue are older than those of its partitions")
 	}
 	for i, c := range copies {
 		switch {
-		case c.version == 0:
+		case c.Version == 0:
 			continue // it is made when it is needed
 		case i >= latest.Partitions:
 			bad("partition %d exists, but the queue has %d partitions: its messages are not delivered", i, latest.Partitions)
 		case c.Partitions != latest.Partitions:
 			bad("partition %d is one of %d, but the queue has %d partitions", i, c.Partitions, latest.Partitions)
-		case c.version < latest.version:
+		case c.Version < latest.Version:
 			bad("partition %d has settings older than the queue's", i)
 		}
 	}

@@ -57,7 +57,7 @@ func (s *Store) askPartition(ctx context.Context, c call, p store.Partition, r s
 			if p.Index >= known.Partitions || r.Of != 0 && r.Of != known.Partitions {
 				return nil, fail("claim", p.Queue, store.ErrRepartitioned)
 			}
-			version = strconv.FormatInt(known.version, 10)
+			version = strconv.FormatInt(known.Version, 10)
 		}
 		got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
 			if attempt > 0 {

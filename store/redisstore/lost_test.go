@@ -20,6 +20,7 @@ func (r *rig) configure(c store.Change) store.Settings {
 	r.t.Helper()
 	settings, err := r.Configure(r.ctx(), r.p.Queue, c)
 	r.must(err)
+	settings.Version, settings.ChangedBy = 0, ""
 	return settings
 }
 

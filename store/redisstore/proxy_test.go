@@ -282,3 +282,25 @@ func TestClaim_AgainKeepsALateFirstTryFromLeasing(t *testing.T) {
 	r.want("deliveries to the late try", len(result.Deliveries), 0)
 	r.want("deliveries to the next claim", len(r.claim(1)), 1)
 }
+
+func TestConfigure_RepeatedAfterLostReplySucceeds(t *testing.T) {
+	t.Parallel()
+	r, p := proxied(t)
+	first, err := r.Configure(r.ctx(), "q", store.Change{Create: true})
+	r.must(err)
+	var lost atomic.Int64
+	most := int64(7)
+	p.loseIf(func(request []byte) bool {
+		if lost.Load() > 0 || !bytes.Contains(request, []byte(r.scripts["settings"].sha)) {
+			return false
+		}
+		lost.Add(1)
+		return true
+	})
+	changed, err := r.Configure(r.ctx(), "q", store.Change{If: first.Version, Token: "mine", MaxMessages: &most})
+	r.must(err)
+	r.want("max messages", changed.MaxMessages, most)
+	r.want("of the copy", r.rdb.HGet(r.ctx(), r.side(0), "max_messages").Val(), most)
+	r.want("replies lost", lost.Load(), 1)
+	r.want("a later version", changed.Version > first.Version, true)
+}

@@ -29,7 +29,7 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 		if p.Index >= settings.Partitions || routedOtherwise(r.Messages, settings.Partitions) {
 			return nil, fail("push", p.Queue, store.ErrRepartitioned)
 		}
-		c.args[pushVersion] = settings.version
+		c.args[pushVersion] = settings.Version
 		got, err := s.repeatPush(ctx, c)
 		if err != nil {
 			return nil, err

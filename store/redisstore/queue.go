@@ -35,30 +35,29 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	if err := c.Validate(); err != nil {
 		return store.Settings{}, err
 	}
-	if c == (store.Change{Create: c.Create}) {
+	if c.Reads() || c == (store.Change{Create: true}) {
 		settings, err := s.read(ctx, "configure", queue)
 		if err == nil || !c.Create || !errors.Is(err, store.ErrNotFound) {
-			return settings.Settings, err
+			return settings, err
 		}
 	}
-	settings, err := s.configure(ctx, queue, c)
-	return settings.Settings, err
+	return s.configure(ctx, queue, c)
 }
 
 // configure makes a change and repeats it as long as a partition turns out to have later
 // settings than those it was made to.
 func (s *Store) configure(ctx context.Context, queue string, c store.Change) (queueSettings, error) {
 	settings, changed, err := s.change(ctx, "configure", queue, c)
-	if err != nil || !changed && c.MaxBody == nil && c.MaxMessages == nil && c.Paused == nil {
+	if err != nil || !changed && c == (store.Change{Create: true}) {
 		return settings, err
 	}
 	for range reconciliations {
 		found, err := s.spread(ctx, queue, settings)
-		if err != nil || found.version <= settings.version {
+		if err != nil || found.Version <= settings.Version {
 			return settings, err
 		}
 		settings, _, err = s.meta(ctx, "configure", queue)
-		if err == nil && settings.version < found.version {
+		if err == nil && settings.Version < found.Version {
 			// The queue had lost later settings, and the change was not made to these.
 			settings, _, err = s.change(ctx, "configure", queue, c)
 		}
@@ -74,7 +73,7 @@ func (s *Store) configure(ctx context.Context, queue string, c store.Change) (qu
 func (s *Store) spread(ctx context.Context, queue string, settings queueSettings) (queueSettings, error) {
 	for i := range settings.Partitions {
 		found, err := s.configurePartition(ctx, "configure", store.Partition{Queue: queue, Index: i}, settings)
-		if err != nil || found.version > settings.version {
+		if err != nil || found.Version > settings.Version {
 			return found, err
 		}
 	}
@@ -86,10 +85,9 @@ func (s *Store) spread(ctx context.Context, queue string, settings queueSettings
 func (s *Store) configurePartition(ctx context.Context, op string, p store.Partition, settings queueSettings) (queueSettings, error) {
 	got, err := s.run(ctx, call{
 		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, 6),
-		args: []any{
-			s.eventsChannel(p.Queue), wakeEvent(p), settings.version, settings.Partitions, settings.MaxBody,
-			settings.MaxMessages, bit(settings.Paused),
-		},
+		args: append([]any{
+			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy,
+		}, settingsValues(settings)...),
 	})
 	if err != nil {
 		return queueSettings{}, err

@@ -14,19 +14,16 @@ import (
 // queueSettings are a queue's settings. The version is the instant of the last change in
 // ms; it grows with each change, so of two copies the one with the higher version is the
 // later, also when the queue was lost and made again between them.
-type queueSettings struct {
-	store.Settings
-	version int64
-}
+type queueSettings = store.Settings
 
 // defaultSettings are those of a new queue. It gets its version when it is made.
 func defaultSettings() queueSettings {
-	return queueSettings{Settings: store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody}}
+	return queueSettings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody}
 }
 
 // later returns the later of two settings.
 func later(a, b queueSettings) queueSettings {
-	if b.version > a.version {
+	if b.Version > a.Version {
 		return b
 	}
 	return a
@@ -34,7 +31,25 @@ func later(a, b queueSettings) queueSettings {
 
 // settingsFields are those of meta and of side, in the order of readCopy.
 func settingsFields() []string {
-	return []string{"layout", "version", "partitions", "max_body", "max_messages", "paused"}
+	return append([]string{"layout", "version", "partitions", "changed_by"}, settingsNames()...)
+}
+
+// settingsNames are those of lib/names.lua.
+func settingsNames() []string {
+	return []string{"max_body", "max_messages", "paused", "max_attempts", "lease", "backoff_base", "backoff_most"}
+}
+
+// settingsValues returns a value for each of settingsNames.
+func settingsValues(s queueSettings) []any {
+	return []any{s.MaxBody, s.MaxMessages, bit(s.Paused), s.MaxAttempts, s.Lease, s.BackoffBase, s.BackoffMost}
+}
+
+// changedValues returns what a change makes of each, "" where it changes nothing.
+func changedValues(c store.Change) []any {
+	return []any{
+		optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused), optional(c.MaxAttempts), optional(c.Lease),
+		optional(c.BackoffBase), optional(c.BackoffMost),
+	}
 }
 
 // readCopy reads a copy of the settings. found is false when there is none.
@@ -48,13 +63,23 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 	case layout != "1":
 		return queueSettings{}, false, wrongLayout(layout)
 	}
-	settings = queueSettings{version: number(fields[1]), Settings: store.Settings{
-		Partitions: int(number(fields[2])), MaxBody: int(number(fields[3])),
-		MaxMessages: number(fields[4]), Paused: number(fields[5]) == 1,
-	}}
-	if settings.Partitions < 1 || settings.Partitions > store.MaxPartitions || settings.version < 1 {
+	settings = queueSettings{Version: number(fields[1]), Partitions: int(number(fields[2])), ChangedBy: text(fields[3])}
+	for i, value := range []any{
+		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.MaxAttempts, &settings.Lease,
+		&settings.BackoffBase, &settings.BackoffMost,
+	} {
+		switch n := number(fields[4+i]); value := value.(type) {
+		case *int:
+			*value = int(n)
+		case *int64:
+			*value = n
+		case *bool:
+			*value = n == 1
+		}
+	}
+	if settings.Partitions < 1 || settings.Partitions > store.MaxPartitions || settings.Version < 1 {
 		return queueSettings{}, false, fmt.Errorf("settings of version %d with %d partitions: %w",
-			settings.version, settings.Partitions, store.ErrCorrupt)
+			settings.Version, settings.Partitions, store.ErrCorrupt)
 	}
 	return settings, true, nil
 }
@@ -67,11 +92,19 @@ func (s *Store) recall(queue string) *queueSettings {
 	return nil
 }
 
+// Known implements store.Store.
+func (s *Store) Known(queue string) (store.Settings, bool) {
+	if known := s.recall(queue); known != nil {
+		return *known, true
+	}
+	return store.Settings{}, false
+}
+
 // remember keeps settings unless later ones are known.
 func (s *Store) remember(queue string, settings queueSettings) {
 	for {
 		known, loaded := s.known.LoadOrStore(queue, &settings)
-		if !loaded || known.(*queueSettings).version >= settings.version {
+		if !loaded || known.(*queueSettings).Version >= settings.Version {
 			return
 		}
 		if s.known.CompareAndSwap(queue, known, &settings) {
@@ -145,7 +178,7 @@ func (s *Store) latest(ctx context.Context, op, queue string) (settings queueSet
 	if err != nil {
 		return queueSettings{}, 0, err
 	}
-	inMeta = settings.version
+	inMeta = settings.Version
 	n := surveyed
 	if found {
 		n = settings.Partitions
@@ -169,7 +202,7 @@ func (s *Store) read(ctx context.Context, op, queue string) (queueSettings, erro
 	switch {
 	case err != nil:
 		return queueSettings{}, err
-	case settings.version == 0:
+	case settings.Version == 0:
 		return queueSettings{}, fail(op, queue, store.ErrNotFound)
 	}
 	s.remember(queue, settings)
@@ -183,18 +216,18 @@ func (s *Store) change(ctx context.Context, op, queue string, c store.Change) (q
 	if err != nil {
 		return queueSettings{}, false, err
 	}
-	stored := base.version > 0
+	stored := base.Version > 0
 	if known := s.recall(queue); known != nil {
 		base = later(base, *known)
 	}
-	if inMeta == 0 && (c.Create || base.version > 0) {
+	if inMeta == 0 && (c.Create || base.Version > 0) {
 		// The name is listed before the queue is made, so that no queue is unlisted. When its
 		// partitions exist, listing can wait for a heartbeat: at maxmemory it is refused.
 		if err := s.list(ctx, op, queue); err != nil && !stored {
 			return queueSettings{}, false, err
 		}
 	}
-	if inMeta < base.version {
+	if inMeta < base.Version {
 		s.config.Logger.WarnContext(ctx, "dueq: the settings of a queue were lost or out of date; its latest settings are restored",
 			slog.String("queue", queue), slog.Int("partitions", base.Partitions), slog.Bool("paused", base.Paused))
 	}
@@ -218,13 +251,13 @@ func (s *Store) reconcile(ctx context.Context, op string, p store.Partition, ver
 		return err
 	}
 	known := s.recall(p.Queue)
-	if settings.version == 0 || settings.version < version || known != nil && settings.version < known.version {
+	if settings.Version == 0 || settings.Version < version || known != nil && settings.Version < known.Version {
 		if settings, _, err = s.change(ctx, op, p.Queue, store.Change{Create: true}); err != nil {
 			return err
 		}
 	}
 	s.remember(p.Queue, settings)
-	if settings.version == version || p.Index >= settings.Partitions {
+	if settings.Version == version || p.Index >= settings.Partitions {
 		return nil // the caller sees that the queue has no such partition
 	}
 	_, err = s.configurePartition(ctx, op, p, settings)
@@ -240,18 +273,16 @@ var errUnsettled = fmt.Errorf("the settings changed %d times during the call: %w
 
 // write runs the settings script, which takes base over unless meta is later.
 func (s *Store) write(ctx context.Context, op, queue string, base queueSettings, c store.Change) (queueSettings, bool, error) {
-	if base.version == 0 {
+	if base.Version == 0 {
 		base = defaultSettings()
 		if c.Partitions != nil {
 			base.Partitions = *c.Partitions
 		}
 	}
+	args := []any{bit(c.Create), c.If, c.Token, optional(c.Partitions), base.Version, base.Partitions, base.ChangedBy}
+	args = append(append(args, changedValues(c)...), settingsValues(base)...)
 	got, err := s.run(ctx, call{
-		op: op, queue: queue, script: s.scripts["settings"], keys: []string{s.metaKey(queue)},
-		args: []any{
-			bit(c.Create), optional(c.Partitions), optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused),
-			base.version, base.Partitions, base.MaxBody, base.MaxMessages, bit(base.Paused),
-		},
+		op: op, queue: queue, script: s.scripts["settings"], keys: []string{s.metaKey(queue)}, args: args,
 	})
 	if err != nil {
 		return queueSettings{}, false, err
@@ -264,7 +295,7 @@ func (s *Store) write(ctx context.Context, op, queue string, base queueSettings,
 	return settings, changed, nil
 }
 
-// readSettings reads {status, version, partitions, max body, max messages, paused}.
+// readSettings reads the reply of the settings script.
 func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
 	fields, ok := reply.([]any)
 	if !ok || len(fields) == 0 {
@@ -276,6 +307,8 @@ func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
 	case status == -2 && len(fields) == 2 && c.Partitions != nil:
 		return queueSettings{}, false, fmt.Errorf("%d is not what the queue was made with, %s: %w",
 			*c.Partitions, text(fields[1]), store.ErrInvalid)
+	case status == -3 && len(fields) == 2:
+		return queueSettings{}, false, fmt.Errorf("version %s: %w", text(fields[1]), store.ErrConflict)
 	case status < 0:
 		return queueSettings{}, false, unexpected(reply)
 	}

@@ -261,7 +261,13 @@ func (d *desk) configure(c store.Change) store.Settings {
 	d.t.Helper()
 	settings, err := d.s.Configure(d.t.Context(), d.p.Queue, c)
 	d.noError("configure", err)
-	return settings
+	return content(settings)
+}
+
+// content returns settings without what says when and by which change they were made.
+func content(s store.Settings) store.Settings {
+	s.Version, s.ChangedBy = 0, ""
+	return s
 }
 
 func (d *desk) get(ref store.Ref) store.Record {
@@ -316,6 +322,7 @@ func (d *desk) stats() store.Stats {
 	if len(all) != 1 {
 		d.t.Fatalf("stats of one queue: %d results", len(all))
 	}
+	all[0].Settings = content(all[0].Settings)
 	return all[0]
 }
 

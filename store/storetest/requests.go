@@ -83,7 +83,10 @@ func purgeCall(r *trial, q store.PurgeRequest) request {
 func configureCall(r *trial, c store.Change) request {
 	return request{
 		"configure", "", c,
-		func(ctx context.Context, s store.Store) (any, error) { return s.Configure(ctx, r.p.Queue, c) },
+		func(ctx context.Context, s store.Store) (any, error) {
+			settings, err := s.Configure(ctx, r.p.Queue, c)
+			return content(settings), err
+		},
 		func(m *model) any {
 			if c.Paused != nil {
 				m.paused = *c.Paused

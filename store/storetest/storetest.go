@@ -110,6 +110,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Purge", purge()},
 		{"Reading", reading()},
 		{"Settings", settings()},
+		{"SettingsByVersion", settingsByVersion()},
 		{"Stats", statistics()},
 		{"Consumers", consumers()},
 		{"Events", events()},

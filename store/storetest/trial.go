@@ -300,6 +300,7 @@ func (r *trial) compareStats() {
 		r.t.Fatalf("stats: %v, %v", all, err)
 	}
 	got := all[0]
+	got.Settings = content(got.Settings)
 	want := store.Stats{
 		Queue: r.p.Queue, Counters: r.m.counters,
 		Settings:  store.Settings{Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: r.m.most, Paused: r.m.paused},

@@ -10,31 +10,32 @@
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3] version | int | ms | of the settings; older ones than the partition has are refused
 -- ARGV[4] partitions | int | - | 1 to 1024
--- ARGV[5] max body | int | bytes | -
--- ARGV[6] max messages | int | messages | 0: no limit
--- ARGV[7] paused | 1 or 0 | - | -
--- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, max body, max messages, paused}
+-- ARGV[5] changed_by | text | - | the token of the change that made them, can be empty
+-- ARGV[6...] what lib/names.lua lists | text | - | -
+-- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/names.lua lists}
 -- CODES -
 -- COST O(1); at most 12 redis.calls
 -- RETRY safe: a repetition sets the same
 -- EMITS wake, when the partition is no longer paused
--- USES open create
+-- USES open create names
 if (tonumber(s[7]) or 0) > tonumber(ARGV[3]) then
-  local more = redis.call('HMGET', KEYS[1], 'partitions', 'max_body')
-  return {s[1], s[7], more[1], more[2], s[5], s[4]}
+  return redis.call('HMGET', KEYS[1], 'layout', 'version', 'partitions', 'changed_by', unpack(names))
 end
 redis.call('ZREM', KEYS[3], '-')
 if not s[1] then create() end
-redis.call('HSET', KEYS[1], 'version', ARGV[3], 'partitions', ARGV[4], 'max_body', ARGV[5])
-if ARGV[6] == '0' then
-  redis.call('HDEL', KEYS[1], 'max_messages')
-else
-  redis.call('HSET', KEYS[1], 'max_messages', ARGV[6])
+local set, clear, paused = {'version', ARGV[3], 'partitions', ARGV[4]}, {'-'}, false
+local function put(name, value)
+  if value == '' or value == '0' then
+    clear[#clear + 1] = name
+  else
+    set[#set + 1] = name
+    set[#set + 1] = value
+    paused = paused or name == 'paused'
+  end
 end
-if ARGV[7] == '1' then
-  redis.call('HSET', KEYS[1], 'paused', '1')
-else
-  redis.call('HDEL', KEYS[1], 'paused')
-  if s[4] == '1' then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
-end
+put('changed_by', ARGV[5])
+for i = 1, #names do put(names[i], ARGV[5 + i]) end
+redis.call('HSET', KEYS[1], unpack(set))
+redis.call('HDEL', KEYS[1], unpack(clear))
+if s[4] == '1' and not paused then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
 return {}

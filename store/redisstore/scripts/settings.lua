@@ -2,42 +2,51 @@
 -- TRANSITION none
 -- KEYS[1] meta hash
 -- ARGV[1] create | 1 or 0 | - | 1: make the queue if it is missing
--- ARGV[2] partitions | int | - | 1 to 1024; empty: as it is
--- ARGV[3] max body | int | bytes | empty: as it is
--- ARGV[4] max messages | int | messages | 0: no limit; empty: as it is
--- ARGV[5] paused | 1 or 0 | - | empty: as it is
--- ARGV[6] version | int | ms | of the latest settings that the caller has found elsewhere, which are taken over if they are later; 0: those of a new queue
--- ARGV[7] partitions of those | int | - | 1 to 1024
--- ARGV[8] max body of those | int | bytes | -
--- ARGV[9] max messages of those | int | messages | -
--- ARGV[10] paused of those | 1 or 0 | - | -
--- RETURNS {status, version, partitions, max body, max messages, paused}: status 0 nothing changed, 1 changed, 2 made; {-1} no such queue; {-2, partitions} it has another number of partitions
+-- ARGV[2] if | int | ms | the version that the change was made to; -1: there must be no queue; 0: any
+-- ARGV[3] token | text | - | names the change; can be empty when ARGV[2] is 0
+-- ARGV[4] partitions | int | - | 1 to 1024; empty: as it is
+-- ARGV[5] version | int | ms | of the latest settings that the caller has found elsewhere, which are taken over if they are later; 0: those of a new queue
+-- ARGV[6] partitions of those | int | - | 1 to 1024
+-- ARGV[7] changed_by of those | text | - | -
+-- ARGV[8...] what lib/names.lua lists: first what the change makes of it (empty: as it is), then what those have | text | - | -
+-- RETURNS {status, version, partitions, changed_by, then what lib/names.lua lists}: status 0 nothing changed, 1 changed, 2 made; {-1} no such queue; {-2, partitions} it has another number of partitions; {-3, version} it has another version
 -- CODES -
 -- COST O(1); at most 5 redis.calls
--- RETRY safe: a repetition sets the same
+-- RETRY safe: a repetition sets the same, or finds its token and changes nothing
 -- EMITS -
--- USES time
-local m = redis.call('HMGET', KEYS[1], 'layout', 'version', 'partitions', 'max_body', 'max_messages', 'paused')
+-- USES time names
+local m = redis.call('HMGET', KEYS[1], 'layout', 'version', 'partitions', 'changed_by', unpack(names))
 if m[1] and m[1] ~= '1' then return redis.error_reply('LAYOUT ' .. m[1]) end
 local status, version = 0, tonumber(m[2]) or 0
-if version < tonumber(ARGV[6]) or not m[1] then
-  if ARGV[6] == '0' and ARGV[1] ~= '1' then return {-1} end
-  m = {'1', ARGV[6], ARGV[7], ARGV[8], ARGV[9], ARGV[10]}
-  status, version = ARGV[6] == '0' and 2 or 1, tonumber(ARGV[6])
+if version < tonumber(ARGV[5]) or not m[1] then
+  if ARGV[5] == '0' and ARGV[1] ~= '1' then return {-1} end
+  m = {'1', ARGV[5], ARGV[6], ARGV[7]}
+  for i = 1, #names do m[4 + i] = ARGV[7 + #names + i] end
+  status, version = ARGV[5] == '0' and 2 or 1, tonumber(ARGV[5])
 end
-if ARGV[2] ~= '' and ARGV[2] ~= m[3] then return {-2, m[3]} end
+local again = false
+if ARGV[2] ~= '0' and version > 0 and ARGV[2] ~= m[2] then
+  again = m[4] == ARGV[3]
+  if not again then return {-3, m[2]} end
+end
+if ARGV[4] ~= '' and ARGV[4] ~= m[3] then return {-2, m[3]} end
 -- What was found elsewhere keeps its version: it is the same settings.
 local changed = version == 0
-for i, to in ipairs({ARGV[3], ARGV[4], ARGV[5]}) do
-  if to ~= '' and to ~= m[i + 3] then m[i + 3], changed = to, true end
+for i = 1, #names do
+  local to = ARGV[7 + i]
+  m[4 + i] = m[4 + i] or '0'
+  if not again and to ~= '' and to ~= m[4 + i] then m[4 + i], changed = to, true end
 end
+m[4] = m[4] or ''
 if changed then
-  m[2], status = digits(math.max(version + 1, now)), math.max(status, 1)
+  m[2], m[4], status = digits(math.max(version + 1, now)), ARGV[3], math.max(status, 1)
 end
 if status > 0 then
+  local set = {'layout', '1', 'version', m[2], 'partitions', m[3], 'changed_by', m[4]}
+  for i = 1, #names do set[7 + 2 * i], set[8 + 2 * i] = names[i], m[4 + i] end
   redis.call('HDEL', KEYS[1], '-')
-  redis.call('HSET', KEYS[1], 'layout', '1', 'version', m[2], 'partitions', m[3],
-    'max_body', m[4], 'max_messages', m[5], 'paused', m[6])
+  redis.call('HSET', KEYS[1], unpack(set))
   redis.call('HSETNX', KEYS[1], 'created', digits(now))
 end
-return {status, m[2], m[3], m[4], m[5], m[6]}
+m[1] = status
+return m

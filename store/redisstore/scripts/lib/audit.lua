@@ -52,7 +52,8 @@ local function audit_side(field, value)
     if key ~= name then bad(field, 'its holder ' .. id .. ' has no such key') end
     return
   elseif not kind then
-    local known = {layout = 1, version = 1, partitions = 1, max_body = 1, max_messages = 1, paused = 1, tried = 1, stops = 1, largest = 1}
+    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, tried = 1, stops = 1, largest = 1}
+    for i = 1, #names do known[names[i]] = 1 end
     if not known[field] and not string.match(field, '^n:[a-z_]+$') then bad(field, 'is not known') end
     return
   end
