@@ -23,6 +23,7 @@ const (
 func smallLog(t *testing.T, closed bool) (states []string, content map[string][]byte) {
 	t.Helper()
 	x := newScript(t, 3, faultdisk.New(), tuning{segmentSize: 8 << 10})
+	x.keeps = true
 	for len(x.states) < 60 {
 		x.step()
 	}
@@ -145,7 +146,7 @@ func TestRepairKeepsEverythingElse(t *testing.T) {
 	t.Parallel()
 	_, content := smallLog(t, true)
 	rng := rand.New(rand.NewPCG(1, 1))
-	for round := range 300 {
+	for round := range repairRoundsUsual {
 		damaged := maps.Clone(content)
 		for _, name := range slices.Sorted(maps.Keys(content)) {
 			data := slices.Clone(content[name])

@@ -29,7 +29,7 @@ func TestPush_PartitionKeepsNoBuffer(t *testing.T) {
 // A store that is used by short processes stays small, and so does what opening it reads.
 func TestOpen_ShortProcessesLeaveASmallStore(t *testing.T) {
 	t.Parallel()
-	const processes, size = 400, 240_000
+	const processes, size = shortProcesses, 240_000
 	d := faultdisk.New()
 	r := fullRig(t, d)
 	var most int64

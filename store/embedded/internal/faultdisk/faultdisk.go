@@ -343,7 +343,8 @@ func (d *Disk) Cut(fate Fate, rng *rand.Rand) *Disk {
 		}
 	}
 	after := New()
-	for name, node := range names {
+	for _, name := range slices.Sorted(maps.Keys(names)) { // so that a seed gives the same each time
+		node := names[name]
 		data := node.cut(keep, sectorSizes[rng.IntN(len(sectorSizes))])
 		after.names[name] = &inode{data: data, synced: slices.Clone(data)}
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -290,6 +291,18 @@ func TestAFrameInABodyIsNoFrame(t *testing.T) {
 		t.Errorf("read %q", again.read)
 	}
 	r.must(again.Close())
+}
+
+// What once was a frame of another segment, at the same place in it, is none of this one: a
+// disk may hand out what it has of a file that was removed.
+func TestOpen_FramesOfAnotherSegmentAreDamage(t *testing.T) {
+	t.Parallel()
+	content, frames := threeSegments(t)
+	copy(content[segmentName(2)][segmentHead:], content[segmentName(1)][segmentHead:])
+	read, damage := inspect(t, diskOf(content))
+	if !slices.Equal(read, slices.Concat(frames[0], frames[2])) || len(damage) == 0 {
+		t.Errorf("read %q, damage %v", read, damage)
+	}
 }
 
 // Whatever a file holds: it is opened, with whole frames only, or refused.
