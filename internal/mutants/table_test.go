@@ -51,8 +51,8 @@ func ofTheLog() []mutant {
 	const cuts, unsynced = "TestNoPowerCutBreaksAPromise", "TestPowerCut_UnsyncedLogLeavesItsBeginning"
 	return []mutant{
 		{
-			"a torn tail is not cut off", walDir + "recover.go",
-			"return errors.Join(s.file.Truncate(int64(at)), s.file.Sync())", "return nil",
+			"a torn tail is not cut off", walDir + "begin.go",
+			"if err := s.file.Truncate(int64(s.size)); err != nil {", "if err := error(nil); err != nil {",
 			walPkg, "TestOpen_TornTailDoesNotComeBack",
 		},
 		{

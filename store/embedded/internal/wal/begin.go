@@ -2,16 +2,16 @@ package wal
 
 import (
 	"crypto/rand"
-	"errors"
+	"log/slog"
+	"strings"
 )
 
-// begin makes the log ready for appending. What was read counts as durable from then on,
-// because answers may rest on it without anything being appended.
+// begin makes the log ready for appending. It is the first that changes something. What
+// was read counts as durable from then on, because answers may rest on it without
+// anything being appended.
 func (l *Log) begin(foreign []*segment) error {
-	for _, s := range foreign {
-		if err := errors.Join(s.file.Close(), l.disk.Rename(s.name, s.name+damagedSuffix)); err != nil {
-			return err
-		}
+	if err := l.tidy(foreign); err != nil {
+		return err
 	}
 	if len(l.segments) == 0 {
 		if err := l.first(); err != nil {
@@ -28,6 +28,12 @@ func (l *Log) begin(foreign []*segment) error {
 		if err := l.secure(s, l.segments[i+1:]); err != nil {
 			return err
 		}
+		if s.rests {
+			continue // it has a note
+		}
+		if err := s.note(s.size); err != nil {
+			return err
+		}
 	}
 	for _, s := range l.segments[:len(l.segments)-1] {
 		l.largest = max(l.largest, int64(s.size))
@@ -39,10 +45,32 @@ func (l *Log) begin(foreign []*segment) error {
 	l.synced = l.written
 	if l.current.rests {
 		l.rested = l.written
-	} else if err := l.note(); err != nil {
-		return err
 	}
 	return l.disk.Sync()
+}
+
+// tidy puts aside what is not of this log, and removes segments that were being made when
+// the process or the power went.
+func (l *Log) tidy(foreign []*segment) error {
+	for _, s := range foreign {
+		if err := l.disk.Rename(s.name, s.name+damagedSuffix); err != nil {
+			return err
+		}
+	}
+	names, err := l.disk.List()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		of, unfinished := strings.CutSuffix(name, newSuffix)
+		if _, ok := segmentNumber(of); !ok || !unfinished {
+			continue
+		}
+		if err := l.disk.Remove(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // first makes the first segment of a new log.
@@ -64,10 +92,17 @@ func (l *Log) first() error {
 
 // secure makes durable what is not known to be: it writes the same bytes again. A sync
 // alone would prove nothing. If an earlier one failed, the system may have marked what it
-// could not write as clean, while reading still returns it.
+// could not write as clean, while reading still returns it. What is torn is cut off.
 //
 // A segment that others follow gets the frame that says so, unless it has it.
 func (l *Log) secure(s *segment, others []*segment) error {
+	if s.torn > 0 {
+		l.logger.Warn("cutting off the torn end of the log: it was being written when the process or the power went",
+			slog.String("file", s.name), slog.Int("offset", s.size), slog.Int("bytes", s.torn))
+		if err := s.file.Truncate(int64(s.size)); err != nil {
+			return err
+		}
+	}
 	data, at := s.tail, s.size-len(s.tail)
 	s.tail = nil
 	if len(others) > 0 && s.next == 0 && !s.lost {

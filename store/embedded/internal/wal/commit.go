@@ -196,7 +196,7 @@ func (l *Log) fewer() bool {
 	return l.next.waiting < l.lastWaiting
 }
 
-// sync makes durable what has been appended, and tells those who wait for that.
+// sync makes durable what has been appended, and releases those who wait for that.
 func (l *Log) sync() error {
 	l.mu.Lock()
 	b := l.next

@@ -40,6 +40,7 @@ func (r *recovery) openSegments() error {
 	if err != nil {
 		return err
 	}
+	r.used = slices.Contains(names, reserveName)
 	for _, name := range names {
 		number, ok := segmentNumber(name)
 		if !ok {
@@ -57,7 +58,8 @@ func (r *recovery) openSegments() error {
 		if err != nil {
 			return err
 		}
-		s.size = max(int(size), segmentHead) // what is missing of the head is reported
+		s.surplus = max(0, size-segmentMost)
+		s.size = max(int(size-s.surplus), segmentHead) // what is missing of the head is reported
 	}
 	return nil
 }
@@ -89,10 +91,15 @@ func (r *recovery) readHead(s *segment) error {
 		s.identity = first
 		s.sealer.salt = first.salt
 	}
-	if reason == "" {
-		return nil
+	if reason != "" {
+		if err := r.found(&DamageError{File: s.name, Offset: offset, Bytes: length, Reason: reason}); err != nil {
+			return err
+		}
 	}
-	return r.found(&DamageError{File: s.name, Offset: offset, Bytes: length, Reason: reason})
+	if s.surplus > 0 {
+		return r.found(&DamageError{File: s.name, Offset: segmentMost, Reason: "it is larger than a segment can be"})
+	}
+	return nil
 }
 
 func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }

@@ -74,7 +74,7 @@ type Log struct {
 	growing sync.Mutex // held while space is made: one segment, one allocation at a time
 	reserve reserve    // under growing
 
-	dropping sync.Mutex // held while a segment is removed, and by who wants none to be; before mu
+	dropping sync.Mutex // held while a segment is removed, and while none may be; before mu
 
 	syncing sync.Mutex // held while the committer syncs; before writing
 	writing sync.Mutex // held while bytes go to files; before mu
@@ -99,7 +99,7 @@ type Log struct {
 	lastSync    time.Duration // how long it took; the committer's own
 
 	low     chan struct{} // gets a value when space becomes scarce
-	wake    chan struct{} // tells the committer that somebody waits
+	wake    chan struct{} // gets a value when somebody waits for the committer
 	closing chan struct{}
 	stopped chan struct{} // closed when the committer has returned
 }

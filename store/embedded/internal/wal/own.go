@@ -56,7 +56,7 @@ func (l *Log) addRest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.active()
-	if s.end() == l.rested || int64(s.size+frameHead) > s.allocated {
+	if s.end() == l.rested || int64(s.size+l.promised+frameHead) > s.allocated {
 		return false
 	}
 	l.append(0, nil, false)
@@ -65,7 +65,7 @@ func (l *Log) addRest() bool {
 }
 
 // note writes to the head of the segment that was written to last up to where it is on
-// disk. An older note is as true as a newer one, and none is no lie: it may be torn.
+// disk.
 func (l *Log) note() error {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -73,6 +73,12 @@ func (l *Log) note() error {
 	l.mu.Lock()
 	synced := min(int(l.synced-s.base), s.size)
 	l.mu.Unlock()
+	return s.note(synced)
+}
+
+// note writes up to where a segment is on disk to its head. An older note is as true as a
+// newer one, and so is none: it may be torn.
+func (s *segment) note(synced int) error {
 	if synced <= segmentHead || s.lost {
 		return nil
 	}

@@ -27,10 +27,15 @@ func (l *Log) Read(b []byte, at Spot) error {
 		return fmt.Errorf("segment %d: %w", at.Segment, ErrNoSegment)
 	}
 	_, err := s.file.ReadAt(b, int64(at.Offset))
-	if errors.Is(err, os.ErrClosed) {
-		return ErrClosed
+	if !errors.Is(err, os.ErrClosed) {
+		return err
 	}
-	return err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.segment(at.Segment) == nil { // it was dropped meanwhile
+		return fmt.Errorf("segment %d: %w", at.Segment, ErrNoSegment)
+	}
+	return ErrClosed
 }
 
 // Recent returns the spot from which on everything appended is in memory, for a moment

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strings"
 )
 
 // DamageError is a place of the log that cannot be read although it was durable once.
@@ -29,8 +28,12 @@ func (d *DamageError) Error() string {
 func Open(c Config, apply func(at Spot, body []byte) error) (*Log, error) {
 	l := newLog(c)
 	r := &recovery{log: l, salvage: c.Salvage, apply: apply}
-	if err := l.open(r); err != nil {
-		return nil, errors.Join(err, l.closeFiles())
+	err := errors.Join(r.run(), closeFiles(r.foreign))
+	if err == nil {
+		err = l.begin(r.foreign)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeFiles(l.segments))
 	}
 	go l.commit()
 	return l, nil
@@ -42,22 +45,12 @@ func Inspect(c Config, apply func(at Spot, body []byte) error) ([]DamageError, e
 	l := newLog(c)
 	r := &recovery{log: l, salvage: true, readOnly: true, apply: apply}
 	err := r.run()
-	return l.damage, errors.Join(err, l.closeFiles())
+	return l.damage, errors.Join(err, closeFiles(r.foreign), closeFiles(l.segments))
 }
 
-func (l *Log) open(r *recovery) error {
-	if err := l.tidy(); err != nil {
-		return err
-	}
-	if err := r.run(); err != nil {
-		return err
-	}
-	return l.begin(r.foreign)
-}
-
-func (l *Log) closeFiles() error {
+func closeFiles(segments []*segment) error {
 	var err error
-	for _, s := range l.segments {
+	for _, s := range segments {
 		err = errors.Join(err, s.file.Close())
 	}
 	return err
@@ -66,29 +59,15 @@ func (l *Log) closeFiles() error {
 // Damage returns what was skipped when the log was opened with Config.Salvage.
 func (l *Log) Damage() []DamageError { return l.damage }
 
-// tidy removes files that a crash may have left behind.
-func (l *Log) tidy() error {
-	names, err := l.disk.List()
-	if err != nil {
-		return err
-	}
-	for _, name := range names {
-		if strings.HasSuffix(name, logSuffix+newSuffix) {
-			if err := l.disk.Remove(name); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// recovery reads segments, the oldest first.
+// recovery reads segments, the oldest first. It changes nothing on the disk: a log that
+// cannot be opened stays as it was found.
 type recovery struct {
 	log      *Log
 	salvage  bool
 	readOnly bool
 	apply    func(at Spot, body []byte) error
 	begins   uint32     // number of the first segment that is needed
+	used     bool       // there is a reserve, which is made later than the first segment
 	foreign  []*segment // salvaged, but not of this log
 }
 
@@ -150,6 +129,9 @@ func (r *recovery) missing(first, last uint32) error {
 // dropped may still be there: a crash came before that was durable.
 func (r *recovery) complete(last *segment) error {
 	l := r.log
+	if last == nil && r.used {
+		return r.found(&DamageError{File: reserveName, Reason: "it belongs to a log, and all files of that are missing"})
+	}
 	if last == nil {
 		return nil
 	}
@@ -219,12 +201,10 @@ func (r *recovery) finish(s *segment, t *tail, at int) error {
 	if !t.last && s.next == 0 {
 		return r.found(&DamageError{File: s.name, Offset: at, Reason: "it was cut short: nothing says that it ended here"})
 	}
-	if r.readOnly || !t.last {
-		return nil
-	}
-	s.tail = t.data[s.proven:at]
-	if at < len(t.data) {
-		return r.log.cut(s, at)
+	if t.last {
+		s.torn = len(t.data) - at
+		s.size = at
+		s.tail = t.data[s.proven:at]
 	}
 	return nil
 }
@@ -296,12 +276,4 @@ func (r *recovery) applyBody(s *segment, f *frame) error {
 		r.begins = max(r.begins, number)
 	}
 	return nil
-}
-
-// cut cuts off a torn tail.
-func (l *Log) cut(s *segment, at int) error {
-	l.logger.Warn("cutting off the torn end of the log: it was being written when the process or the power went",
-		slog.String("file", s.name), slog.Int("offset", at), slog.Int("bytes", s.size-at))
-	s.size = at
-	return errors.Join(s.file.Truncate(int64(at)), s.file.Sync())
 }

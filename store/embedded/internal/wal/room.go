@@ -22,8 +22,8 @@ const (
 	allocateMost  = 4 << 20
 )
 
-// Admit makes sure that so many bytes can be appended, before anything is changed
-// that would have to be. ErrFull if there is no space for them, else the error that
+// Admit makes sure that n bytes can be appended, before anything is changed that they
+// describe. ErrFull if there is no space for them, else the error that
 // stopped the log. Release must be called with the same number afterwards.
 //
 // It may wait for the disk: for a segment to be made, or space to be allocated.
@@ -186,7 +186,7 @@ func (l *Log) publish(s *segment, n int) (missing int64, err error) {
 	return 0, nil
 }
 
-// cannotGrow tells a full disk, which may pass, from one that fails.
+// cannotGrow returns the error of a full disk, which may pass; any other stops the log.
 func (l *Log) cannotGrow(err error) error {
 	if errors.Is(err, disk.ErrFull) {
 		return err

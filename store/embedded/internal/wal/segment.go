@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"strconv"
 	"strings"
 
@@ -26,6 +27,10 @@ const (
 	noteSize     = 8    // bytes of it
 	copyAt       = 4096 // offset of the second copy of the header: another page
 	segmentHead  = copyAt + headerSize
+
+	// segmentMost is more than any segment has: a file that is larger is not one, and would
+	// not fit into memory.
+	segmentMost = math.MaxInt32
 
 	logSuffix = ".log"
 	newSuffix = ".new" // not in use yet
@@ -59,11 +64,13 @@ type segment struct {
 	allocated int64    // bytes of the file that cannot fail for want of space
 
 	// Known since the segment was read, when the log was opened.
-	lost   bool   // no header can be read
-	next   uint32 // number of the segment that follows, if its last frame says so
-	rests  bool   // its last frame is an empty one
-	proven int    // up to here it is known to be on disk
-	tail   []byte // what is behind that
+	surplus int64  // bytes of the file that are not read
+	lost    bool   // no header can be read
+	next    uint32 // number of the segment that follows, if its last frame says so
+	rests   bool   // its last frame is an empty one
+	proven  int    // up to here it is known to be on disk
+	tail    []byte // what is behind that
+	torn    int    // bytes of the file behind that, which are to be cut off
 }
 
 // newSegment returns a segment that follows another, which is nil for the first.
