@@ -43,14 +43,6 @@ func (p *partition) insert(e *entry) {
 	p.add(e, waiting)
 }
 
-// restore adds a message in any state, in place of what is known of it.
-func (p *partition) restore(e *entry, s state) {
-	if old := p.byID.get(e.id); old != nil {
-		p.remove(old)
-	}
-	p.add(e, s)
-}
-
 // remove drops a message with all that is known of it: any state -> (gone). Its key
 // is free.
 func (p *partition) remove(e *entry) {

@@ -29,8 +29,9 @@
 //	flight.go     how many bytes may be on their way to the disk
 //	journal.go    one step becomes one frame of the log
 //	ahead.go      reading files without the partition's mutex
-//	encoding.go   the frames byte by byte; docs/FILE_FORMAT.md tells them in full
+//	encoding.go   the frames byte by byte; docs/FILE_FORMAT.md describes them in full
 //	replay.go     a frame becomes changes again
+//	sort.go       the orders of messages are made when all has been read
 //	merge.go summary.go
 //	              dropping old segments; what must be written down again before
 //	pace.go       how fast old segments are merged
@@ -40,8 +41,8 @@
 //	internal/disk the file system, and its lock; internal/faultdisk one for tests
 //
 // Lock order: a partition's mutex and the store's are never held together; the log's
-// come after either. Neither is held during an fsync. Watchers are told after the
-// step, with neither.
+// come after either. Neither is held during an fsync. Watchers are notified after
+// the step, with neither.
 //
 // The engine starts no goroutine and no timer: what has to happen with time (leases
 // that run out, messages that expire, callers to forget) happens in bounded steps

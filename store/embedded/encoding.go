@@ -142,8 +142,8 @@ func appendAnswered(b []byte, op byte, last *call[pushAnswer]) []byte {
 	return b
 }
 
-func (r *reader) answered() call[pushAnswer] {
-	var c call[pushAnswer]
+func (r *reader) answered() *call[pushAnswer] {
+	c := new(call[pushAnswer])
 	c.caller, c.number, c.used, c.answer.count = r.call()
 	if r.byte() == 0 {
 		return c
@@ -168,8 +168,8 @@ func appendClaimed(b []byte, caller string, number uint64, used int64, answer []
 	return b
 }
 
-func (r *reader) claimed() call[[]handedOut] {
-	var c call[[]handedOut]
+func (r *reader) claimed() *call[[]handedOut] {
+	c := new(call[[]handedOut])
 	var n int
 	c.caller, c.number, c.used, n = r.call()
 	for range n {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
@@ -144,6 +146,46 @@ func BenchmarkFileReopen(b *testing.B) {
 	if err := s.Close(); err != nil {
 		b.Fatal(err)
 	}
+}
+
+// BenchmarkFileReopenCores opens the same store with one processor and with all, in turns.
+//
+//	go test ./store/embedded -run xxx -bench FileReopenCores -benchtime 10x
+func BenchmarkFileReopenCores(b *testing.B) {
+	dir, p := benchDirectory(b), store.Partition{Queue: "q"}
+	s, err := Open(b.Context(), dir, Config{NeverSync: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	fill(b, s, p, *benchCount)
+	all := runtime.GOMAXPROCS(0)
+	defer runtime.GOMAXPROCS(all)
+	var took [2][]time.Duration
+	for b.Loop() {
+		for i, processors := range []int{1, all} {
+			if err := s.Close(); err != nil {
+				b.Fatal(err)
+			}
+			s = nil
+			runtime.GC()
+			runtime.GOMAXPROCS(processors)
+			began := time.Now()
+			if s, err = Open(b.Context(), dir, Config{}); err != nil {
+				b.Fatal(err)
+			}
+			took[i] = append(took[i], time.Since(began))
+			runtime.GOMAXPROCS(all)
+		}
+	}
+	if err := s.Close(); err != nil {
+		b.Fatal(err)
+	}
+	for i, name := range []string{"one", "all"} {
+		slices.Sort(took[i])
+		b.ReportMetric(took[i][len(took[i])/2].Seconds(), name+"-median-s")
+		b.ReportMetric(took[i][0].Seconds(), name+"-least-s")
+	}
+	b.ReportMetric(0, "ns/op")
 }
 
 // BenchmarkFileMemory tells what a pending message of a store on disk takes: on the

@@ -94,13 +94,15 @@ func (x *index) drop(e *entry) {
 
 // each calls visit for every message, in no order. Nothing may be added or dropped
 // meanwhile.
-func (x *index) each(visit func(e *entry)) {
-	var last *table
-	for _, t := range x.tables {
-		if t == last {
-			continue // those of one table stand side by side
+func (x *index) each(visit func(e *entry)) { x.eachOf(0, 1, visit) }
+
+// eachOf is each for the i-th of n shares of the messages.
+func (x *index) eachOf(i, n int, visit func(e *entry)) {
+	for at := i * len(x.tables) / n; at < (i+1)*len(x.tables)/n; at++ {
+		t := x.tables[at]
+		if at > 0 && t == x.tables[at-1] {
+			continue // the same table is in places side by side
 		}
-		last = t
 		for _, e := range t.slots {
 			if e != nil {
 				visit(e)

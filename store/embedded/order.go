@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"bytes"
+	"cmp"
 	"math"
 
 	"github.com/google/btree"
@@ -32,7 +33,8 @@ func (p position) holds(e *entry) bool {
 }
 
 // order is an index of entries by their at, then id. For leased ones that is also the
-// order of their receipts as text, since an id has one receipt at a time.
+// order of their receipts as text, since an id has one receipt at a time. The zero order
+// keeps nothing: that of a partition while its log is read.
 type order struct{ tree *btree.BTreeG[place] }
 
 // place is an entry in an order. It has a copy of entry.at so that most comparisons
@@ -47,16 +49,28 @@ const degree = 32
 
 func newOrder() order { return order{btree.NewG(degree, before)} }
 
-func before(a, b place) bool {
-	if a.at != b.at {
-		return a.at < b.at
+func before(a, b place) bool { return a.compare(b) < 0 }
+
+func (p place) compare(other place) int {
+	if p.at != other.at {
+		return cmp.Compare(p.at, other.at)
 	}
-	return bytes.Compare(a.e.id[:], b.e.id[:]) < 0
+	return bytes.Compare(p.e.id[:], other.e.id[:])
 }
 
-func (o order) add(e *entry)  { o.tree.ReplaceOrInsert(place{e.at, e}) }
-func (o order) drop(e *entry) { o.tree.Delete(place{e.at, e}) }
-func (o order) len() int      { return o.tree.Len() }
+func (o order) add(e *entry) {
+	if o.tree != nil {
+		o.tree.ReplaceOrInsert(place{e.at, e})
+	}
+}
+
+func (o order) drop(e *entry) {
+	if o.tree != nil {
+		o.tree.Delete(place{e.at, e})
+	}
+}
+
+func (o order) len() int { return o.tree.Len() }
 
 // reached returns the first entry if its time has come, else nil.
 func (o order) reached(now instant) *entry {

@@ -35,12 +35,12 @@ func newPartition(q *queue, index int) *partition {
 		index:     index,
 		byID:      newIndex(),
 		byKey:     make(map[string]*entry),
-		waiting:   newTimetable(),
-		leased:    newOrder(),
-		dead:      newOrder(),
 		producers: newCalls[pushAnswer](),
 		consumers: newCalls[[]handedOut](),
 		managers:  newCalls[pushAnswer](),
+	}
+	if !q.store.unsorted {
+		p.waiting, p.leased, p.dead = newTimetable(newOrder()), newOrder(), newOrder()
 	}
 	if q.store.log != nil {
 		p.journal = newJournal(q.store, store.Partition{Queue: q.name, Index: index})

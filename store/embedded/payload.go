@@ -68,17 +68,17 @@ func (p payload) keyOnly() payload {
 	return payload(string(p[:1]) + "\x00\x00" + p.key())
 }
 
-// wellFormed reports whether b can be used as a payload.
+// wellFormed reports whether b can be used as a payload. It does not copy the body.
 func wellFormed(b []byte) bool {
 	if len(b) < payloadStart {
 		return false
 	}
-	p := payload(b)
-	if p.bodyAt() > len(p) {
+	p := payload(b[:payloadStart])
+	if p.bodyAt() > len(b) {
 		return false
 	}
 	texts := 0
-	for packed := string(p[p.headersAt():p.bodyAt()]); packed != ""; texts++ {
+	for packed := string(b[p.headersAt():p.bodyAt()]); packed != ""; texts++ {
 		if len(packed) < 2 || 2+int(packed[0])<<8+int(packed[1]) > len(packed) {
 			return false
 		}

@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
@@ -29,9 +30,9 @@ type change struct {
 	sameText bool
 	counter  counter
 	by       int64
-	totals   [counters]int64
-	answered call[pushAnswer] // opPushed, opManaged
-	claimed  call[[]handedOut]
+	totals   *[counters]int64
+	answered *call[pushAnswer] // opPushed, opManaged
+	claimed  *call[[]handedOut]
 }
 
 // readFrame reads the head of a frame.
@@ -82,6 +83,7 @@ func (f *frame) next() (c change, more bool) {
 			f.fail()
 		}
 	case opTotals:
+		c.totals = new([counters]int64)
 		for i := range c.totals {
 			c.totals[i] = int64(f.uvarint())
 		}
@@ -112,42 +114,68 @@ func (f *frame) put(c *change) {
 // replayer makes the changes that a log lists, to a store that is not in use yet.
 type replayer struct {
 	*Store
-	ctx     context.Context //nolint:containedctx // lives as long as one call
-	changes []change        // of the step being read
+	ctx  context.Context //nolint:containedctx // lives as long as one call
+	free sync.Pool       // of *step
 }
 
-// replay does what a frame of the log says: all of it, or, when it returns an error,
-// nothing.
-func (s *replayer) replay(spot wal.Spot, body []byte) error {
+// newReplayer returns what reads a log into an empty store. Until sortAll is called, the
+// orders of its partitions are empty.
+func newReplayer(ctx context.Context, s *Store) *replayer {
+	s.unsorted = true
+	return &replayer{Store: s, ctx: ctx}
+}
+
+// step is what a frame says about a partition.
+type step struct {
+	partition store.Partition
+	changes   []change
+}
+
+// read reads a frame of the log, and returns what does all that it says. It may be called
+// by several goroutines at a time, what it returns by one.
+func (s *replayer) read(spot wal.Spot, body []byte) (apply func() error, err error) {
+	f, err := readFrame(body, spot)
+	if err != nil {
+		return nil, err
+	}
+	if f.kind == frameSettings {
+		return s.readSettings(f)
+	}
+	st, ok := s.free.Get().(*step)
+	if !ok {
+		st = new(step)
+	}
+	st.partition = f.partition
+	if st.changes, err = f.steps(st.changes[:0]); err != nil {
+		return nil, err
+	}
+	return func() error { return s.apply(st) }, nil
+}
+
+func (s *replayer) apply(st *step) error {
 	if err := s.ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", wal.ErrGivenUp, err)
 	}
-	f, err := readFrame(body, spot)
-	if err != nil {
-		return err
+	p := s.queue(st.partition.Queue).partition(st.partition.Index)
+	for i := range st.changes {
+		p.replay(&st.changes[i], &s.live)
 	}
-	if f.kind == frameSettings {
-		return s.replaySettings(f)
-	}
-	if s.changes, err = f.steps(s.changes[:0]); err != nil {
-		return err
-	}
-	p := s.queue(f.partition.Queue).partition(f.partition.Index)
-	for i := range s.changes {
-		p.replay(&s.changes[i], &s.live)
-	}
+	clear(st.changes) // they keep a segment of the log in memory
+	s.free.Put(st)
 	return nil
 }
 
-func (s *Store) replaySettings(f *frame) error {
+func (s *Store) readSettings(f *frame) (apply func() error, err error) {
 	name, settings := f.settings()
 	if f.err != nil || store.ValidateQueue(name) != nil {
-		return errFrame
+		return nil, errFrame
 	}
-	q := s.queue(name)
-	q.settings.Store(&settings)
-	q.makePartitions()
-	return nil
+	return func() error {
+		q := s.queue(name)
+		q.settings.Store(&settings)
+		q.makePartitions()
+		return nil
+	}, nil
 }
 
 // replay does one change.
@@ -156,19 +184,20 @@ func (p *partition) replay(c *change, live *usage) {
 	case opPut:
 		if old := p.byID.get(c.id); old != nil {
 			live.drop(old)
+			p.remove(old)
 		}
-		p.restore(c.entry, c.state)
+		p.add(c.entry, c.state)
 		live.add(c.entry)
 	case opCount:
 		p.counts[c.counter] += c.by
 	case opTotals:
-		p.counts = c.totals
+		p.counts = *c.totals
 	case opPushed:
-		*p.producers.last(c.answered.caller, instant{ms: c.answered.used}) = c.answered
+		*p.producers.last(c.answered.caller, instant{ms: c.answered.used}) = *c.answered
 	case opManaged:
-		*p.managers.last(c.answered.caller, instant{ms: c.answered.used}) = c.answered
+		*p.managers.last(c.answered.caller, instant{ms: c.answered.used}) = *c.answered
 	case opClaimed:
-		*p.consumers.last(c.claimed.caller, instant{ms: c.claimed.used}) = c.claimed
+		*p.consumers.last(c.claimed.caller, instant{ms: c.claimed.used}) = *c.claimed
 	default:
 		p.replayOn(p.byID.get(c.id), c, live)
 	}

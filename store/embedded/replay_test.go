@@ -15,10 +15,15 @@ func FuzzReplay(f *testing.F) {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		s := &replayer{Store: newStore(Config{}), ctx: t.Context()}
-		if s.replay(wal.Spot{Segment: 1, Offset: 44}, body) != nil {
+		s := newReplayer(t.Context(), newStore(Config{}))
+		apply, err := s.read(wal.Spot{Segment: 1, Offset: 44}, body)
+		if err != nil {
 			return
 		}
+		if err := apply(); err != nil {
+			t.Fatal(err)
+		}
+		s.sortAll()
 		for _, p := range s.allPartitions() {
 			p.byID.each(func(e *entry) { e.content.headers() })
 			p.mend(instant{})
@@ -53,9 +58,11 @@ func someFrames(f *testing.F) [][]byte {
 		f.Fatal(err)
 	}
 	var frames [][]byte
-	log, err := wal.Open(wal.Config{Disk: x.disk}, func(_ wal.Spot, body []byte) error {
-		frames = append(frames, body)
-		return nil
+	log, err := wal.Open(wal.Config{Disk: x.disk}, func(_ wal.Spot, body []byte) (func() error, error) {
+		return func() error {
+			frames = append(frames, body)
+			return nil
+		}, nil
 	})
 	if err != nil {
 		f.Fatal(err)

@@ -47,14 +47,15 @@ type Store struct {
 	queues map[string]*queue
 
 	// Of a store on disk; nil and unused in memory.
-	log    *wal.Log
-	flight flight // of calls that change something
-	live   usage
-	frames pool
-	care   *caretaker
-	path   string       // of its directory; "": there is none
-	finish func() error // ends what Open began
-	damage []Damage
+	unsorted bool // its log is being read, see sort.go
+	log      *wal.Log
+	flight   flight // of calls that change something
+	live     usage
+	frames   pool
+	care     *caretaker
+	path     string       // of its directory; "": there is none
+	finish   func() error // ends what Open began
+	damage   []Damage
 }
 
 var _ store.Store = (*Store)(nil)

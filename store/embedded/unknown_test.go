@@ -20,7 +20,7 @@ func withFrame(t *testing.T, body []byte) map[string][]byte {
 	r := diskRig(t, d)
 	r.push(messages(3)...)
 	mustClose(t, r.Store)
-	l, err := wal.Open(wal.Config{Disk: d, Logger: quiet}, func(wal.Spot, []byte) error { return nil })
+	l, err := wal.Open(wal.Config{Disk: d, Logger: quiet}, func(wal.Spot, []byte) (func() error, error) { return func() error { return nil }, nil })
 	if err != nil {
 		t.Fatal(err)
 	}

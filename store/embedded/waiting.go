@@ -9,7 +9,7 @@ type timetable struct {
 	passed int // entries that mark holds
 }
 
-func newTimetable() timetable { return timetable{order: newOrder(), mark: start()} }
+func newTimetable(o order) timetable { return timetable{order: o, mark: start()} }
 
 func (t *timetable) add(e *entry) {
 	t.order.add(e)

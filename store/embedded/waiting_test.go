@@ -15,7 +15,7 @@ import (
 func TestReadyIsCountedRight(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		table := newTimetable()
+		table := newTimetable(newOrder())
 		var all []*entry
 		for n := range rapid.IntRange(1, 60).Draw(t, "operations") {
 			if len(all) > 0 && rapid.Bool().Draw(t, "drop") {

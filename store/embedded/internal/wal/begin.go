@@ -105,7 +105,7 @@ func (l *Log) secure(s *segment, others []*segment) error {
 	}
 	data, at := s.tail, s.size-len(s.tail)
 	s.tail = nil
-	if len(others) > 0 && s.next == 0 && !s.lost {
+	if len(others) > 0 && s.follower == 0 && !s.lost {
 		body := ownFrame(ownEnd, others[0].number)
 		head := s.seal(&frame{at: s.size, own: true, synced: s.proven}, l.sum(0, body), len(body))
 		data = append(append(data, head[:]...), body...)

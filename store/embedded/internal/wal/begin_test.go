@@ -29,7 +29,7 @@ func TestOpen_RefusedLogIsNotChanged(t *testing.T) {
 	}
 	delete(content, segmentName(1))
 	d := diskOf(content)
-	_, err := Open(Config{Disk: d, Logger: quiet}, func(Spot, []byte) error { return nil })
+	_, err := Open(Config{Disk: d, Logger: quiet}, nothing)
 	if _, ok := errors.AsType[*DamageError](err); !ok {
 		t.Fatalf("opened with %v", err)
 	}
@@ -56,7 +56,7 @@ func TestOpen_LeavesNoFileOpen(t *testing.T) {
 	t.Parallel()
 	content, _ := threeSegments(t)
 	other, _ := threeSegments(t)
-	givenUp := func(Spot, []byte) error { return ErrGivenUp }
+	givenUp := inOrder(func(Spot, []byte) error { return ErrGivenUp })
 	for name, change := range map[string]func(files map[string][]byte){
 		"nothing":          func(map[string][]byte) {},
 		"missing":          func(f map[string][]byte) { delete(f, segmentName(2)) },

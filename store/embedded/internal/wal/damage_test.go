@@ -42,10 +42,10 @@ func diskOf(content map[string][]byte) *faultdisk.Disk {
 // inspect returns what can be read of a log, and its damage.
 func inspect(t *testing.T, d *faultdisk.Disk) (read []string, damage []DamageError) {
 	t.Helper()
-	damage, err := Inspect(Config{Disk: d, Logger: quiet}, func(_ Spot, body []byte) error {
+	damage, err := Inspect(Config{Disk: d, Logger: quiet}, inOrder(func(_ Spot, body []byte) error {
 		read = append(read, string(body))
 		return nil
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestOpen_SegmentsThatDoNotBelongTogether(t *testing.T) {
 				files[name] = bytes.Clone(data)
 			}
 			tt.change(files)
-			_, err := Open(Config{Disk: diskOf(files), Logger: quiet}, func(Spot, []byte) error { return nil })
+			_, err := Open(Config{Disk: diskOf(files), Logger: quiet}, nothing)
 			if _, ok := errors.AsType[*DamageError](err); !ok || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("opened with %v, want %q", err, tt.want)
 			}
@@ -260,7 +260,7 @@ func TestOpen_SegmentOfADivergedCopy(t *testing.T) {
 		both[i] = contentOf(t, d)
 	}
 	both[0][segmentName(4)] = both[1][segmentName(4)]
-	_, err := Open(Config{Disk: diskOf(both[0]), Logger: quiet}, func(Spot, []byte) error { return nil })
+	_, err := Open(Config{Disk: diskOf(both[0]), Logger: quiet}, nothing)
 	want := segmentName(5) + ", offset 0: it does not follow this " + segmentName(4)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("opened with %v, want %q", err, want)
@@ -355,7 +355,7 @@ func TestOpen_UnreadablePageIsSalvaged(t *testing.T) {
 		}
 		return nil
 	}
-	_, err := Open(Config{Disk: d, Logger: quiet}, func(Spot, []byte) error { return nil })
+	_, err := Open(Config{Disk: d, Logger: quiet}, nothing)
 	if damage, ok := errors.AsType[*DamageError](err); !ok || damage.Offset != bad || !strings.Contains(err.Error(), "cannot be read: input/output error") {
 		t.Errorf("opened with %v", err)
 	}

@@ -12,7 +12,9 @@
 //	read.go     reading single pieces, and whole segments for a merge
 //	image.go    what a copy of the log consists of
 //	identify.go opening: which segments there are, and of which store
-//	recover.go  opening: what a crash leaves, and what only damage can
+//	recover.go  opening: segments are applied one after the other
+//	readahead.go opening: which segments are read meanwhile
+//	reading.go  opening: what a segment says; what a crash leaves, and what only damage can
 //	begin.go    opening: making durable what was read
 //
 // # Order
@@ -32,7 +34,8 @@
 // proof behind its last frame: see rest.
 //
 // What is read behind the last proof is written again when the log is opened, because
-// reading it does not prove that it is on disk: see secure.
+// reading it does not prove that it is on disk: see secure. Nothing is changed before all
+// of the log has been read.
 //
 // # Missing files
 //

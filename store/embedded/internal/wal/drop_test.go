@@ -15,7 +15,7 @@ func openLog(t *testing.T) *wal.Log {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := wal.Open(wal.Config{Disk: d}, func(wal.Spot, []byte) error { return nil })
+	l, err := wal.Open(wal.Config{Disk: d}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -85,9 +85,9 @@ func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 	if err := l.Written(end); err != nil {
 		return err
 	}
-	data, _, err := readBlocks(s.file, size)
-	if err != nil {
-		return err
+	data, unreadable := readBlocks(s.file, size)
+	if len(unreadable) > 0 && errors.Is(unreadable[0].err, os.ErrClosed) {
+		return ErrClosed
 	}
 	for at := segmentHead; at < size; {
 		f, ok := s.open(data, at)
@@ -203,7 +203,7 @@ type span struct {
 
 // readBlocks reads the first bytes of a file. What cannot be read, or is not there any
 // more, is zeros.
-func readBlocks(f disk.File, size int) (data []byte, unreadable []span, err error) {
+func readBlocks(f disk.File, size int) (data []byte, unreadable []span) {
 	data = make([]byte, size)
 	for at := 0; at < size; at += readBlock {
 		upto := min(at+readBlock, size)
@@ -216,8 +216,6 @@ func readBlocks(f disk.File, size int) (data []byte, unreadable []span, err erro
 			switch {
 			case err == nil:
 				continue
-			case errors.Is(err, os.ErrClosed):
-				return nil, nil, ErrClosed
 			case len(unreadable) > 0 && unreadable[len(unreadable)-1].upto == page:
 				unreadable[len(unreadable)-1].upto = end
 			default:
@@ -225,7 +223,7 @@ func readBlocks(f disk.File, size int) (data []byte, unreadable []span, err erro
 			}
 		}
 	}
-	return data, unreadable, nil
+	return data, unreadable
 }
 
 func readSpan(f disk.File, data []byte, from, upto int) error {

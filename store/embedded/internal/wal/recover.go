@@ -19,15 +19,22 @@ func (d *DamageError) Error() string {
 	return fmt.Sprintf("%s, offset %d: %s", d.File, d.Offset, d.Reason)
 }
 
-// Open reads the log from its beginning, calls apply for each frame in order, and
-// makes it ready for appending. A log that does not exist is made.
+// ReadFunc reads a frame when a log is opened, and returns what applies it, or what is
+// wrong with it. It is called by several goroutines at a time; what it returns is called by
+// one, in the order of the log. What keeps body keeps the whole segment in memory.
+type ReadFunc func(at Spot, body []byte) (apply func() error, err error)
+
+// Open reads the log from its beginning, applies each frame in order, and makes the log
+// ready for appending. A log that does not exist is made. Segments are read ahead by as
+// many goroutines as can run at a time, at most 4, and take up to 64 MiB of memory then, or
+// as much as the largest of them.
 //
-// A torn tail is cut off. Damage, or an error of apply, is returned as *DamageError;
-// with Config.Salvage it is skipped and listed by [Log.Damage]. ErrNewer, also of
-// apply, and ErrGivenUp of apply are returned in any case.
-func Open(c Config, apply func(at Spot, body []byte) error) (*Log, error) {
+// A torn tail is cut off. Damage, or an error of read or of what it returned, is returned
+// as *DamageError; with Config.Salvage it is skipped and listed by [Log.Damage]. ErrNewer
+// and ErrGivenUp of these functions are returned in any case.
+func Open(c Config, read ReadFunc) (*Log, error) {
 	l := newLog(c)
-	r := &recovery{log: l, salvage: c.Salvage, apply: apply}
+	r := &recovery{log: l, salvage: c.Salvage, read: read}
 	err := errors.Join(r.run(), closeFiles(r.foreign))
 	if err == nil {
 		err = l.begin(r.foreign)
@@ -41,9 +48,9 @@ func Open(c Config, apply func(at Spot, body []byte) error) (*Log, error) {
 
 // Inspect reads the log as Open with Config.Salvage does, but changes nothing, and
 // returns all damage.
-func Inspect(c Config, apply func(at Spot, body []byte) error) ([]DamageError, error) {
+func Inspect(c Config, read ReadFunc) ([]DamageError, error) {
 	l := newLog(c)
-	r := &recovery{log: l, salvage: true, readOnly: true, apply: apply}
+	r := &recovery{log: l, salvage: true, readOnly: true, read: read}
 	err := r.run()
 	return l.damage, errors.Join(err, closeFiles(r.foreign), closeFiles(l.segments))
 }
@@ -65,7 +72,7 @@ type recovery struct {
 	log      *Log
 	salvage  bool
 	readOnly bool
-	apply    func(at Spot, body []byte) error
+	read     ReadFunc
 	begins   uint32     // number of the first segment that is needed
 	used     bool       // there is a reserve, which is made later than the first segment
 	foreign  []*segment // salvaged, but not of this log
@@ -88,13 +95,14 @@ func (r *recovery) run() error {
 	if err := r.identify(); err != nil {
 		return err
 	}
-	l := r.log
+	ahead := r.log.readAhead(r.read)
+	defer ahead.stop()
 	var previous *segment
-	for i, s := range l.segments {
+	for _, s := range r.log.segments {
 		if err := r.follows(previous, s); err != nil {
 			return err
 		}
-		if err := r.read(s, l.emptyFrom(i+1)); err != nil {
+		if err := r.apply(ahead.next()); err != nil {
 			return err
 		}
 		previous = s
@@ -107,7 +115,7 @@ func (r *recovery) follows(previous, s *segment) error {
 	if previous == nil {
 		return nil
 	}
-	if want := max(previous.number+1, previous.next); s.number > want {
+	if want := max(previous.number+1, previous.follower); s.number > want {
 		return r.missing(want, s.number-1)
 	}
 	if s.lost || previous.lost || s.before == previous.identity.salt {
@@ -140,8 +148,8 @@ func (r *recovery) complete(last *segment) error {
 			return err
 		}
 	}
-	if last.next > 0 {
-		return r.missing(last.next, last.next)
+	if last.follower > 0 {
+		return r.missing(last.follower, last.follower)
 	}
 	return nil
 }
@@ -156,124 +164,33 @@ func (l *Log) emptyFrom(i int) bool {
 	return true
 }
 
-// read applies the frames of a segment. The last one with content may have a torn
-// tail; the others were made durable before anything was written behind them.
-func (r *recovery) read(s *segment, last bool) error {
-	if s.lost {
-		return nil
-	}
-	data, unreadable, err := readBlocks(s.file, s.size)
-	if err != nil {
-		return err
-	}
-	t := &tail{segment: s, data: data, last: last}
-	for _, u := range unreadable {
-		if err := r.found(&DamageError{File: s.name, Offset: u.from, Bytes: u.upto - u.from, Reason: "cannot be read: " + u.err.Error()}); err != nil {
-			return err
-		}
-		s.proven = max(s.proven, u.upto) // it was written, and the disk is to blame
-	}
-	for at := segmentHead; ; {
-		f, ok := s.open(data, at)
-		switch {
-		case ok:
-			if err := r.applyFrame(s, &f); err != nil {
+// apply does what a segment says, as it is read.
+func (r *recovery) apply(from *reading) error {
+	for batch := range from.found {
+		for i := range batch {
+			if err := r.applyOne(from.name, &batch[i]); err != nil {
 				return err
 			}
-			at = f.end()
-		case at >= t.known(at):
-			return r.finish(s, t, at)
-		default:
-			next := t.next(at)
-			if err := r.found(&DamageError{File: s.name, Offset: at, Bytes: next - at, Reason: "no intact frame, where one had been durable"}); err != nil {
-				return err
-			}
-			at = next
 		}
 	}
-}
-
-// finish ends the reading of a segment at the first place that is not known to have
-// been durable.
-func (r *recovery) finish(s *segment, t *tail, at int) error {
-	at = min(at, len(t.data)) // the end may be missing
-	s.proven = min(s.proven, at)
-	if !t.last && s.next == 0 {
-		return r.found(&DamageError{File: s.name, Offset: at, Reason: "it was cut short: nothing says that it ended here"})
-	}
-	if t.last {
-		s.torn = len(t.data) - at
-		s.size = at
-		s.tail = t.data[s.proven:at]
-	}
+	r.begins = max(r.begins, from.begins)
+	r.log.highest = max(r.log.highest, from.follower)
 	return nil
 }
 
-// tail is what there is to know about the end of a segment.
-type tail struct {
-	*segment
-	data  []byte
-	last  bool
-	asked bool
-}
-
-// known returns up to where a segment is known to have been durable: as its note, the
-// frames that can be read, or a segment behind it say. It is called at the first place
-// without an intact frame.
-func (t *tail) known(at int) int {
-	if t.asked {
-		return t.proven
+func (r *recovery) applyOne(file string, f *finding) error {
+	if f.damage != nil {
+		return r.found(f.damage)
 	}
-	t.asked = true
-	if !t.last {
-		t.proven = max(t.proven, len(t.data))
-		return t.proven
+	err := f.err
+	if err == nil {
+		err = f.apply()
 	}
-	t.proven = max(t.proven, segmentHead, t.readNote(t.data))
-	for f, ok := t.sealer.next(t.data, at); ok; f, ok = t.sealer.next(t.data, f.end()) {
-		t.proven = max(t.proven, f.synced)
-	}
-	return t.proven
-}
-
-// next returns where the next intact frame is, or the end.
-func (t *tail) next(at int) int {
-	if f, ok := t.sealer.next(t.data, at+1); ok {
-		return f.at
-	}
-	return max(len(t.data), t.proven)
-}
-
-// applyFrame does what a frame says.
-func (r *recovery) applyFrame(s *segment, f *frame) error {
-	s.next, s.rests, s.proven = 0, len(f.body) == 0, max(s.proven, f.synced)
-	err := r.applyBody(s, f)
-	if err == nil || errors.Is(err, ErrGivenUp) {
+	switch {
+	case err == nil, errors.Is(err, ErrGivenUp):
 		return err
+	case errors.Is(err, ErrNewer):
+		return fmt.Errorf("%s, offset %d: %w", file, f.at, err)
 	}
-	if errors.Is(err, ErrNewer) {
-		return fmt.Errorf("%s, offset %d: %w", s.name, f.at, err)
-	}
-	return r.found(&DamageError{File: s.name, Offset: f.at, Bytes: f.end() - f.at, Reason: err.Error()})
-}
-
-func (r *recovery) applyBody(s *segment, f *frame) error {
-	if !f.own {
-		if len(f.body) == 0 {
-			return nil
-		}
-		return r.apply(Spot{s.number, uint32(f.at + frameHead)}, f.body)
-	}
-	kind, number, err := readOwn(f.body)
-	if err != nil {
-		return err
-	}
-	switch kind {
-	case ownEnd:
-		s.next = number
-		r.log.highest = max(r.log.highest, number)
-	case ownBegins:
-		r.begins = max(r.begins, number)
-	}
-	return nil
+	return r.found(&DamageError{File: file, Offset: f.at, Bytes: f.bytes, Reason: err.Error()})
 }

@@ -64,13 +64,13 @@ type segment struct {
 	allocated int64    // bytes of the file that cannot fail for want of space
 
 	// Known since the segment was read, when the log was opened.
-	surplus int64  // bytes of the file that are not read
-	lost    bool   // no header can be read
-	next    uint32 // number of the segment that follows, if its last frame says so
-	rests   bool   // its last frame is an empty one
-	proven  int    // up to here it is known to be on disk
-	tail    []byte // what is behind that
-	torn    int    // bytes of the file behind that, which are to be cut off
+	surplus  int64  // bytes of the file that are not read
+	lost     bool   // no header can be read
+	follower uint32 // number of the segment that follows, if its last frame says so
+	rests    bool   // its last frame is an empty one
+	proven   int    // up to here it is known to be on disk
+	tail     []byte // what is behind that
+	torn     int    // bytes of the file behind that, which are to be cut off
 }
 
 // newSegment returns a segment that follows another, which is nil for the first.

@@ -32,6 +32,16 @@ type rig struct {
 	read []string
 }
 
+// inOrder reads frames where they are applied.
+func inOrder(apply func(at Spot, body []byte) error) ReadFunc {
+	return func(at Spot, body []byte) (func() error, error) {
+		return func() error { return apply(at, body) }, nil
+	}
+}
+
+// nothing reads frames that nobody wants to know.
+var nothing = inOrder(func(Spot, []byte) error { return nil })
+
 func open(t *testing.T, d *faultdisk.Disk, change func(*Config)) *rig {
 	t.Helper()
 	r := &rig{t: t, disk: d}
@@ -40,10 +50,10 @@ func open(t *testing.T, d *faultdisk.Disk, change func(*Config)) *rig {
 		change(&c)
 	}
 	var err error
-	if r.Log, err = Open(c, func(_ Spot, body []byte) error {
+	if r.Log, err = Open(c, inOrder(func(_ Spot, body []byte) error {
 		r.read = append(r.read, string(body))
 		return nil
-	}); err != nil {
+	})); err != nil {
 		t.Fatal(err)
 	}
 	return r
@@ -333,10 +343,10 @@ func FuzzOpen(f *testing.F) {
 		d := faultdisk.New()
 		d.Put(segmentName(1), data)
 		var read [][]byte
-		l, err := Open(Config{Disk: d, Logger: quiet}, func(_ Spot, body []byte) error {
+		l, err := Open(Config{Disk: d, Logger: quiet}, inOrder(func(_ Spot, body []byte) error {
 			read = append(read, body)
 			return nil
-		})
+		}))
 		if err != nil {
 			if _, ok := errors.AsType[*DamageError](err); !ok {
 				t.Fatalf("neither opened nor damaged: %v", err)

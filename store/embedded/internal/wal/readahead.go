@@ -1,0 +1,64 @@
+package wal
+
+import (
+	"runtime"
+	"sync"
+)
+
+const (
+	// readersMost bounds how many segments are read at a time. More would not help: what
+	// they say is applied by one goroutine.
+	readersMost = 4
+	// readAheadMost bounds the bytes of segments that are in memory at a time, unless there
+	// is only one.
+	readAheadMost = 64 << 20
+)
+
+// readAhead reads segments ahead of where they are applied.
+type readAhead struct {
+	all     []*reading // the oldest segment first
+	most    int        // how many are read at a time
+	started int        // how many of all were begun to be read
+	taken   int        // and to be applied
+	bytes   int        // of segments in memory
+	stopped chan struct{}
+	readers sync.WaitGroup
+}
+
+// readAhead prepares the reading of all segments.
+func (l *Log) readAhead(read ReadFunc) *readAhead {
+	a := &readAhead{most: min(runtime.GOMAXPROCS(0), readersMost), stopped: make(chan struct{})}
+	for i, s := range l.segments {
+		// Segments before the last one with content were made durable before anything was
+		// written behind them.
+		mayBeTorn := l.emptyFrom(i + 1)
+		a.all = append(a.all, newReading(s, read, mayBeTorn, a.stopped))
+	}
+	return a
+}
+
+// next returns the reading of the next segment, when the one before has been applied.
+func (a *readAhead) next() *reading {
+	if a.taken > 0 {
+		a.bytes -= a.all[a.taken-1].bytes
+		a.all[a.taken-1] = nil // and what it keeps in memory
+	}
+	for a.started < len(a.all) && a.hasRoom() {
+		a.readers.Go(a.all[a.started].run)
+		a.bytes += a.all[a.started].bytes
+		a.started++
+	}
+	a.taken++
+	return a.all[a.taken-1]
+}
+
+func (a *readAhead) hasRoom() bool {
+	underWay := a.started - a.taken
+	return underWay == 0 || underWay < a.most && a.bytes+a.all[a.started].bytes <= readAheadMost
+}
+
+// stop returns when nothing is read any more.
+func (a *readAhead) stop() {
+	close(a.stopped)
+	a.readers.Wait()
+}

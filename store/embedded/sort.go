@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"runtime"
+	"slices"
+	"sync"
+)
+
+// While a log is read, the orders of partitions are not kept. Most messages that come and
+// go there are in none of them in the end; and to sort those that are left and add them in
+// order takes half the time of adding them as they come, on one processor.
+
+// sortAll makes the orders of all partitions when the log has been read: those of a few
+// partitions at a time.
+func (s *Store) sortAll() {
+	s.unsorted = false
+	processors := runtime.GOMAXPROCS(0)
+	work := make(chan *partition)
+	var sorters sync.WaitGroup
+	for range processors {
+		sorters.Go(func() {
+			for p := range work {
+				p.sort(processors)
+			}
+		})
+	}
+	for _, p := range s.allPartitions() {
+		work <- p
+	}
+	close(work)
+	sorters.Wait()
+}
+
+// places are messages by state.
+type places [dead + 1][]place
+
+// sortShare is how many messages are worth a goroutine.
+const sortShare = 16 << 10
+
+// sort makes the orders of a partition, on several processors if it is large.
+func (p *partition) sort(processors int) {
+	shares := make([]places, max(1, min(processors, p.byID.len()/sortShare)))
+	var sorters sync.WaitGroup
+	for i := range shares {
+		sorters.Go(func() { shares[i] = p.share(i, len(shares)) })
+	}
+	sorters.Wait()
+	ordered := func(s state) order {
+		runs := make([][]place, len(shares))
+		for i := range shares {
+			runs[i] = shares[i][s]
+		}
+		return orderOf(merged(runs))
+	}
+	p.waiting, p.leased, p.dead = newTimetable(ordered(waiting)), ordered(leased), ordered(dead)
+}
+
+// share returns the i-th of n shares of the messages, in order.
+func (p *partition) share(i, n int) (in places) {
+	p.byID.eachOf(i, n, func(e *entry) { in[e.state] = append(in[e.state], place{e.at, e}) })
+	for _, of := range in {
+		slices.SortFunc(of, place.compare)
+	}
+	return in
+}
+
+// merged returns what is in several slices, each of them in order, in order.
+func merged(runs [][]place) []place {
+	if len(runs) == 1 {
+		return runs[0]
+	}
+	size := 0
+	for _, run := range runs {
+		size += len(run)
+	}
+	all := make([]place, 0, size)
+	for {
+		first := -1
+		for i, run := range runs {
+			if len(run) > 0 && (first < 0 || before(run[0], runs[first][0])) {
+				first = i
+			}
+		}
+		if first < 0 {
+			return all
+		}
+		all = append(all, runs[first][0])
+		runs[first] = runs[first][1:]
+	}
+}
+
+// orderOf returns the order that has places, which are in order. Every second one is added
+// first: the tree splits its nodes in the middle, so what is added in order leaves them
+// half full, and the others fill them.
+func orderOf(ordered []place) order {
+	o := newOrder()
+	for first := range 2 {
+		for i := first; i < len(ordered); i += 2 {
+			o.tree.ReplaceOrInsert(ordered[i])
+		}
+	}
+	return o
+}
