@@ -16,7 +16,11 @@ import (
 
 // ConsumeOptions of one [Queue.Consume]. The zero value is good for most.
 type ConsumeOptions struct {
-	// Concurrency is how many handlers run at a time: 1 to 10,000. Default 10.
+	// Concurrency is how many handlers run at a time: 1 to 10,000. Default 10. Of handlers
+	// that compute, rather than wait, more than there are processors are of no use, and
+	// leases can be extended late: each handler then keeps others waiting for 10 ms. As long
+	// as Concurrency times 10 ms, divided by the processors, is below a tenth of Lease, that
+	// does no harm; otherwise fewer run at a time while the processor is overloaded.
 	Concurrency int
 	// Lease is how long a message is held at a time, 1 s to 12 h. It is extended for as
 	// long as the handler runs, so it need not cover a slow handler; it is how long

@@ -74,12 +74,60 @@ func TestConsume_StopInAnOutageSettlesWhenItIsOver(t *testing.T) {
 	})
 }
 
-// Verdicts are tried for as long as another lease after the end of theirs: then it takes
-// another delivery.
-func TestConsume_OutageOfTwoLeasesRepeatsFinishedMessages(t *testing.T) {
+// A claim puts back every lease that has run out. A consumer whose extensions fail must
+// not do that to what its own handlers work on.
+func TestConsume_OwnClaimsDoNotEndLeasesThatItWants(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const lease = 10 * time.Second
+		r.send(dueq.Message{})
+		r.net.set(always(refused, "extend"))
+		var seen tally
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			seen.add(d.ID)
+			pass(lease + lease/2) // does not listen
+			return nil
+		}, dueq.ConsumeOptions{Lease: lease})
+		r.sleep(time.Minute)
+		if c := r.stats().Counters; seen.total() != 1 || c.Acked != 1 || c.LeaseLost != 0 {
+			r.Errorf("handled %d times, %+v: want it acked at its first delivery, for nobody else has claimed", seen.total(), c)
+		}
+		_, err := consumer.end()
+		r.must(err)
+	})
+}
+
+// A handler that hangs is given up one lease after the end of its own.
+func TestConsume_HungHandlerWithoutExtensionsDoesNotStopClaims(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const lease = 10 * time.Second
+		hung := r.send(dueq.Message{})
+		r.net.set(always(refused, "extend"))
+		var seen tally
+		hold := make(chan struct{})
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			if seen.add(d.ID) == 1 && d.ID == hung {
+				<-hold
+			}
+			return nil
+		}, dueq.ConsumeOptions{Lease: lease})
+		r.sleep(lease + lease/2)
+		next := r.send(dueq.Message{})
+		r.sleep(lease)
+		if seen.of(hung) != 2 || seen.of(next) != 1 {
+			r.Errorf("the message of the hung handler was started %d times, the next %d: want 2 and 1", seen.of(hung), seen.of(next))
+		}
+		close(hold)
+		_, err := consumer.end()
+		r.must(err)
+	})
+}
+
+// Verdicts are tried for another lease after the end of theirs, at least 10 s: then it
+// takes another delivery.
+func TestConsume_LongOutageRepeatsFinishedMessages(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages, lease = 50, 5 * time.Second
-		seen := r.finishInOutage(refused, 2*lease+lease/2, dueq.ConsumeOptions{Concurrency: messages, Lease: lease})
+		seen := r.finishInOutage(refused, 3*lease+lease/2, dueq.ConsumeOptions{Concurrency: messages, Lease: lease})
 		if c := r.stats().Counters; seen.total() != 2*messages || c.Acked != messages || c.LeaseLost != messages {
 			r.Errorf("handled %d times, %+v: want a second delivery of each", seen.total(), c)
 		}
@@ -99,12 +147,12 @@ func TestConsume_VerdictsThatNeverSucceedDoNotStopClaims(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeOptions{Lease: lease})
-		r.sleep(2 * lease) // extending went on for a lease
+		r.sleep(2 * lease) // for a lease of which it was extended
 		const others = 20
 		for range others {
 			r.send(dueq.Message{})
 		}
-		r.sleep(2 * lease)
+		r.sleep(3 * lease)
 		if n := seen.distinct() - 1; n != others {
 			r.Errorf("%d of %d other messages handled", n, others)
 		}

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -30,6 +31,7 @@ type capacity struct {
 	bytes         atomic.Int64 // of what waits for a worker
 
 	mu         sync.Mutex
+	limit      int // of workers in use: fewer than there are when the processor is overloaded
 	used       int // places that are taken, the lent ones too
 	lent       int
 	mean       time.Duration // of the time that a worker takes; 0: not measured yet
@@ -68,7 +70,7 @@ type turn struct {
 
 func newCapacity(c Config) *capacity {
 	return &capacity{
-		workers: c.places(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
+		workers: c.places(), limit: c.places(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
 		partitions: make([]usage, c.Partitions),
 	}
 }
@@ -195,6 +197,26 @@ func (c *capacity) stalled() {
 	c.mean = max(c.mean, time.Duration(c.workers)*soon+1)
 }
 
+// starved halves the workers in use: this process gets so little of the processor that
+// leases could run out before they are extended. As many as there are processors always
+// remain.
+func (c *capacity) starved() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.limit = max(c.limit/2, min(runtime.GOMAXPROCS(0)*c.batch, c.workers))
+}
+
+// unstarved puts more workers to use, up to all.
+func (c *capacity) unstarved() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.limit == c.workers {
+		return
+	}
+	c.limit = min(c.limit+max(c.limit/4, 1), c.workers)
+	c.grant()
+}
+
 // grant serves those who wait, in their order. Who cannot have anything now does not
 // keep the others waiting.
 func (c *capacity) grant() {
@@ -218,7 +240,7 @@ func (c *capacity) grant() {
 // or half of what may be prefetched, and half of a batch unless a worker waits to fill its
 // own, so that busy workers do not cause a call per message.
 func (c *capacity) room(partition, ahead int) int {
-	total, owed := c.workers+ahead, c.partitions[partition].lent()
+	total, owed := c.limit+ahead, c.partitions[partition].lent()
 	free, worth := total-c.used+c.lent-owed, max(1, ahead/2)
 	if c.idle == 0 {
 		worth = max(worth, c.batch/2)
@@ -236,7 +258,7 @@ func (c *capacity) ahead() int {
 	if c.mean == 0 {
 		return 0
 	}
-	n := int(min(int64(c.prefetch), int64(c.workers)*int64(soon)/int64(c.mean)))
+	n := int(min(int64(c.prefetch), int64(c.limit)*int64(soon)/int64(c.mean)))
 	if c.size > 0 {
 		n = min(n, c.prefetchBytes/c.size)
 	}

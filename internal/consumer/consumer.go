@@ -9,7 +9,7 @@
 //	settle     tells the store what handlers decided
 //	extend     prolongs the leases of what is held
 //	lapse      ends the work on leases that could have run out
-//	gate       holds claims back while verdicts on such leases are late
+//	gate       holds claims back that would take such leases away
 //	wake       passes the store's hints on to the fetchers and to handlers
 //	heartbeat  says that the consumer is alive
 //
@@ -139,7 +139,7 @@ func (c *Consumer) tend(ctx context.Context) *sync.WaitGroup {
 	running.Go(func() { (&heartbeat{c.config, c.outage}).Run(ctx) })
 	if !c.config.AtMostOnce {
 		running.Go(func() { (&extend{c.config, c.outage, c.held}).Run(ctx) })
-		running.Go(func() { (&lapse{c.config, c.held, c.settler.gates}).Run(ctx) })
+		running.Go(func() { newLapse(c.work).Run(ctx) })
 	}
 	return &running
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -48,6 +50,39 @@ func TestCapacityFollowsTheMeanTime(t *testing.T) {
 				c.give(1)
 			}
 			if got := c.take(t.Context(), 0, 10_000); got != test.want {
+				t.Errorf("%d places, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+func TestLapse_LateLooksLowerTheWorkersInUse(t *testing.T) {
+	t.Parallel()
+	const lease, late, workers = 3 * time.Second, 600 * time.Millisecond, 1000
+	config := Config{Concurrency: workers, Partitions: 1, Lease: lease, PrefetchBytes: 1}
+	floor := min(workers, runtime.GOMAXPROCS(0))
+	tests := []struct {
+		name  string
+		looks []time.Duration
+		want  int
+	}{
+		{"punctual", make([]time.Duration, 20), workers},
+		{"suspended once", []time.Duration{0, time.Hour, 0}, workers},
+		{"suspended now and then", slices.Concat([]time.Duration{late}, make([]time.Duration, calm), []time.Duration{late}), workers},
+		{"twice", []time.Duration{late, 0, late}, workers / 2},
+		{"always", slices.Repeat([]time.Duration{late}, 50), floor},
+		{"over", slices.Concat([]time.Duration{late, late}, make([]time.Duration, calm)), workers/2 + workers/8},
+		{"long over", slices.Concat(slices.Repeat([]time.Duration{late}, 50), make([]time.Duration, 100*calm)), workers},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSettler(config)
+			l := newLapse(newWork(config, newHoldings(), s))
+			for _, late := range test.looks {
+				l.judgeLoad(late)
+			}
+			if got := s.capacity.take(t.Context(), 0, 10_000); got != test.want {
 				t.Errorf("%d places, want %d", got, test.want)
 			}
 		})

@@ -41,7 +41,7 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 				w.capacity.claimLate(index)
 			}
 		}},
-		gate: w.settler.gates[index],
+		gate: w.gates[index],
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -117,6 +117,7 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (resu
 		call, end := f.gate.call(life, timeout)
 		request.Again = try > 0
 		result, err := f.config.Store.Claim(call, f.partition, request)
+		heldBack := err != nil && errors.Is(context.Cause(call), errHeldBack)
 		end()
 		switch {
 		case err == nil:
@@ -128,7 +129,9 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (resu
 			return store.ClaimResult{}, began, nil //nolint:nilerr // stopping: what was handed out comes back with the end of its lease
 		}
 		f.overdue.declare()
-		f.outage.begin(f.role, err)
+		if !heldBack {
+			f.outage.begin(f.role, err)
+		}
 		pause(ctx, retryDelay(try))
 	}
 }

@@ -2,91 +2,115 @@ package consumer
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 )
 
-// gate holds back the claims of one partition while verdicts on leases that have run out
-// are late. The store accepts such a verdict until a claim has put the message back, so
-// after an outage the verdicts must arrive before this consumer's own next claim.
+const (
+	// A delivery is still wanted for another lease after the end of its own, within these
+	// limits: for that long it takes up a place, and holds back claims.
+	minOvertime = 10 * time.Second
+	maxOvertime = 5 * time.Minute
+	// gatePoll is how often a gate that is shut is looked at.
+	gatePoll = 50 * time.Millisecond
+)
+
+// overtime is for how long a delivery is wanted after the end of its lease.
+func (c *Config) overtime() time.Duration { return min(max(c.Lease, minOvertime), maxOvertime) }
+
+// errHeldBack is why a claim under way is given up.
+var errHeldBack = errors.New("claim given up: leases that are held have run out")
+
+// gate holds back the claims of one partition while leases that this consumer still wants
+// have run out: the store could not be reached, or the process got no processor. The store
+// extends and settles such a lease until a claim puts the message back. So an extension or
+// a verdict must arrive before this consumer's own next claim.
 type gate struct {
+	held      *holdings
+	partition int
+	margin    time.Duration
+	overtime  time.Duration
+
 	mu     sync.Mutex
-	late   int                // calls with verdicts that are late
-	shut   chan struct{}      // closed when claims may go on; nil: they may
-	cancel context.CancelFunc // of the claim under way
+	until  time.Time               // it is open, without looking at what is held
+	cancel context.CancelCauseFunc // of the claim under way
 }
 
-func newGates(n int) []*gate {
-	gates := make([]*gate, n)
+func newGates(c Config, held *holdings) []*gate {
+	gates := make([]*gate, c.Partitions)
 	for i := range gates {
-		gates[i] = &gate{}
+		gates[i] = &gate{held: held, partition: i, margin: c.margin(), overtime: c.overtime()}
 	}
 	return gates
 }
 
-// settleLate notes that a call with verdicts is late, or that one that was is over. The
-// last of these opens the gate.
-func (g *gate) settleLate(late bool) {
+// expect is called when the consumer has a new lease.
+func (g *gate) expect(deadline time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if late {
-		g.late++
-		return
-	}
-	g.late--
-	if g.late == 0 && g.shut != nil {
-		close(g.shut)
-		g.shut = nil
+	if short := deadline.Add(-g.margin); short.Before(g.until) {
+		g.until = short
 	}
 }
 
-// close is called when there is a verdict on a lease that has run out, or is about to. It
-// does nothing unless a call with verdicts is late. A claim that is under way is given up:
-// its store may be repeating it until it is reached again.
-func (g *gate) close() {
+// isShut looks at what is held only when a lease could have got short since the last look.
+func (g *gate) isShut(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.late == 0 || g.shut != nil {
-		return
+	if now.Before(g.until) {
+		return false
 	}
-	g.shut = make(chan struct{})
-	if g.cancel != nil {
-		g.cancel()
+	shut, until := false, now.Add(g.overtime)
+	for _, h := range g.held.all() {
+		if h.Partition.Index != g.partition {
+			continue
+		}
+		deadline, wanted := h.wanted(now, g.overtime)
+		short := deadline.Add(-g.margin)
+		if !deadline.IsZero() && short.Before(until) {
+			until = short
+		}
+		shut = shut || wanted && !short.After(now)
 	}
+	g.until = until
+	return shut
 }
 
 // wait blocks until the gate is open, and reports whether it is: not when ctx has ended
 // before.
 func (g *gate) wait(ctx context.Context) bool {
-	for {
-		g.mu.Lock()
-		shut := g.shut
-		g.mu.Unlock()
-		if shut == nil {
-			return true
-		}
-		select {
-		case <-shut:
-		case <-ctx.Done():
+	for g.isShut(time.Now()) {
+		if ctx.Err() != nil {
 			return false
 		}
+		pause(ctx, gatePoll)
 	}
+	return true
 }
 
-// call returns the context of a claim, which also ends when the gate is closed. At most
-// one claim is under way at a time.
+// call returns the context of a claim, which [gate.interrupt] ends. At most one claim is
+// under way at a time.
 func (g *gate) call(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, end := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithCancelCause(ctx)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.cancel = cancel
-	if g.shut != nil {
-		cancel()
-	}
 	return ctx, func() {
-		cancel()
+		end()
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		g.cancel = nil
+	}
+}
+
+// interrupt gives up the claim under way, which is made again when the gate is open:
+// stores repeat a call until they reach their server.
+func (g *gate) interrupt() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.cancel != nil {
+		g.cancel(errHeldBack)
 	}
 }

@@ -150,12 +150,15 @@ func (h *Held) state() (phase, error) {
 	return h.phase, h.cause
 }
 
-// overdue reports whether the store may still know the lease, and does not know the
-// verdict, when less than margin is left of the lease.
-func (h *Held) overdue(now time.Time, margin time.Duration) bool {
+// wanted reports whether the lease is to be extended, or settled still, though at most
+// overtime after its end; and if so, or if a verdict can make it so, when it can run out.
+func (h *Held) wanted(now time.Time, overtime time.Duration) (deadline time.Time, wanted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.phase == underWay && !h.unknown && h.deadline.Sub(now) <= margin
+	if h.phase == settled || h.unknown || now.Sub(h.deadline) > overtime {
+		return time.Time{}, false
+	}
+	return h.deadline, h.phase == underWay || h.until.IsZero() || now.Before(h.until)
 }
 
 // extended notes that the lease cannot run out before deadline.

@@ -16,6 +16,13 @@ type lapse struct {
 	config Config
 	held   *holdings
 	gates  []*gate // of the partitions
+	places *capacity
+
+	punctual int // looks in a row that were not late
+}
+
+func newLapse(w *work) *lapse {
+	return &lapse{config: w.config, held: w.held, gates: w.gates, places: w.capacity, punctual: calm}
 }
 
 // Run looks after leases until ctx ends.
@@ -24,11 +31,32 @@ func (l *lapse) Run(ctx context.Context) {
 	defer ticker.Stop()
 	for {
 		select {
-		case <-ticker.C:
+		case due := <-ticker.C:
+			l.judgeLoad(time.Since(due))
 			l.endLapsing()
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// calm is how many looks in a row have to be punctual before more handlers are run.
+const calm = 10
+
+// judgeLoad has fewer handlers run at a time when looks come late, for extensions then do,
+// too; and more again after enough looks that do not. The first late look in a while
+// changes nothing: the process may have been suspended.
+func (l *lapse) judgeLoad(late time.Duration) {
+	if late > l.config.Lease/6 {
+		if l.punctual < calm {
+			l.places.starved()
+		}
+		l.punctual = 0
+		return
+	}
+	l.punctual++
+	if l.punctual%calm == 0 {
+		l.places.unstarved()
 	}
 }
 
@@ -40,16 +68,18 @@ func (c *Config) lookEvery() time.Duration { return min(c.Lease/10, time.Second)
 func (c *Config) margin() time.Duration { return 2 * c.lookEvery() }
 
 // endLapsing gives up what is within the margin. A verdict on such a delivery is still
-// tried, and succeeds if no claim has put the message back; so claims are held back where
-// there is one that the store does not know yet.
+// tried, and succeeds if no claim has put the message back; so claims that are under way
+// are given up.
 func (l *lapse) endLapsing() {
 	now := time.Now()
 	for _, h := range l.held.all() {
-		if h.overdue(now, l.config.margin()) {
-			l.gates[h.Partition.Index].close()
+		if h.remaining(now) > l.config.margin() {
+			continue
 		}
-		phase, cause := h.state()
-		if phase == open && cause == nil && h.remaining(now) <= l.config.margin() {
+		if _, wanted := h.wanted(now, l.config.overtime()); wanted {
+			l.gates[h.Partition.Index].interrupt()
+		}
+		if phase, cause := h.state(); phase == open && cause == nil {
 			l.config.Log.Warn("dueq: lease about to run out, its handler is told to stop",
 				attributes(h, slog.Duration("held", now.Sub(h.since)))...)
 			h.stop(store.ErrLeaseLost)

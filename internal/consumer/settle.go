@@ -15,17 +15,12 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// maxOvertime bounds for how long a verdict is tried after the end of its lease, which is
-// another lease: for that long it takes up a place, and can hold claims back.
-const maxOvertime = 5 * time.Minute
-
 // settler tells the store what became of deliveries: those of one partition that get
 // the same verdict at the same time, in one call.
 type settler struct {
 	store    store.Store
 	log      *slog.Logger
 	capacity *capacity
-	gates    []*gate          // of the partitions
 	overtime time.Duration    // for how long a verdict is tried after the end of its lease
 	patience time.Duration    // before a call is made a second time beside the first
 	seconds  sync.WaitGroup   // of these
@@ -59,8 +54,7 @@ type settlement struct {
 
 func newSettler(c Config) *settler {
 	return &settler{
-		store: c.Store, log: c.Log, capacity: newCapacity(c), gates: newGates(c.Partitions),
-		overtime: min(c.Lease, maxOvertime), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{},
+		store: c.Store, log: c.Log, capacity: newCapacity(c), overtime: c.overtime(), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{},
 	}
 }
 
@@ -70,10 +64,7 @@ func (s *settler) line(t target) *line {
 	l := s.lines[t]
 	if l == nil {
 		watches := sync.Pool{New: func() any {
-			return &overdue{note: func(late bool) {
-				s.capacity.settleLate(t.partition.Index, late)
-				s.gates[t.partition.Index].settleLate(late)
-			}}
+			return &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
 		}}
 		l = &line{
 			Patience: lendAfter,

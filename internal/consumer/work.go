@@ -17,6 +17,7 @@ type work struct {
 	config   Config
 	capacity *capacity
 	held     *holdings
+	gates    []*gate // of the partitions
 	settler  *settler
 
 	backlog  *backlog
@@ -27,7 +28,10 @@ type work struct {
 }
 
 func newWork(c Config, held *holdings, s *settler) *work {
-	return &work{config: c, capacity: s.capacity, held: held, settler: s, backlog: newBacklog(&s.capacity.bytes)}
+	return &work{
+		config: c, capacity: s.capacity, held: held, gates: newGates(c, held), settler: s,
+		backlog: newBacklog(&s.capacity.bytes),
+	}
 }
 
 // start starts the workers. Handlers get contexts of life, but for its end: each is
@@ -81,6 +85,7 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 		return
 	}
 	w.held.add(all)
+	w.gates[p.Index].expect(deadline)
 	w.backlog.add(all)
 }
 
