@@ -216,11 +216,15 @@ func ExampleQueue_Redrive() {
 	deliveries, _ := work.Receive(ctx, dueq.ReceiveOptions{})
 	_ = deliveries[0].Reject(ctx, errors.New("whom is it for?"))
 
-	dead, _ := work.List(ctx, dueq.ListOptions{State: dueq.Dead, BodyLimit: 100})
-	for _, m := range dead.Records {
+	dead := dueq.ListOptions{Filter: dueq.Filter{State: dueq.Dead}, BodyLimit: 100}
+	for m, err := range work.Messages(ctx, dead) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
 		fmt.Printf("%s: %s\n", m.Body, m.LastFailure)
 	}
-	n, err := work.Redrive(ctx) // all of them
+	n, err := work.RedriveAll(ctx, dueq.Filter{Failure: "whom"}, &dueq.BulkOptions{Spread: time.Hour})
 	fmt.Println("redriven:", n, err)
 	// Output:
 	// no address: whom is it for?

@@ -276,6 +276,10 @@ func (n *network) Configure(ctx context.Context, queue string, c store.Change) (
 	return over(ctx, n, "configure", everywhere, func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
 }
 
+func (n *network) List(ctx context.Context, p store.Partition, r store.ListRequest) (store.Page, error) {
+	return over(ctx, n, "list", p.Index, func() (store.Page, error) { return n.Store.List(ctx, p, r) })
+}
+
 // Watch is counted, and never fails.
 func (n *network) Watch(ctx context.Context, queue string, notify func(store.Event)) error {
 	n.mu.Lock()

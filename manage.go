@@ -26,7 +26,7 @@ type Change = store.Change
 // Errors: [ErrRunning] when the message is leased: its holder has been asked to stop (the
 // context of its handler ends with [ErrCancelled]) and may still finish it, but it is never
 // delivered again, as a dead letter neither. [ErrDead] for a dead letter, which stays (see
-// [Queue.Purge]). [ErrNotFound] when there is no such message, for example because it was
+// [Queue.Delete]). [ErrNotFound] when there is no such message, for example because it was
 // acknowledged. [ErrInvalid]. After any other error it may have been cancelled; repeating
 // the call is safe, and may return ErrNotFound then. Costs one round trip.
 func (q *Queue) Cancel(ctx context.Context, ref Ref) error {
@@ -84,30 +84,6 @@ func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Part
 		err = codeError(codes[0])
 	}
 	return fail(op, q.name, ref.String(), err)
-}
-
-// Redrive makes dead messages ready with their failures and TTLs forgotten, and returns how
-// many: those with the given ids, or every dead message if none is given. A message
-// that is not dead ([ErrNotFound]), or whose key another one has by now
-// ([ErrDuplicate]), stays as it is; these errors are joined. All others are redriven.
-func (q *Queue) Redrive(ctx context.Context, ids ...string) (int, error) {
-	if err := q.guard(ctx); err != nil {
-		return 0, fail("redrive", q.name, "", err)
-	}
-	n, err := q.redrive(ctx, ids)
-	return n, fail("redrive", q.name, "", err)
-}
-
-// Purge removes messages that are Scheduled, Ready or Dead for good, and returns how
-// many: those of the given ids that are in that state, or every message in that state
-// if none is given. Errors: [ErrInvalid]; with any other error the count is of those
-// that are known to be gone.
-func (q *Queue) Purge(ctx context.Context, state State, ids ...string) (int, error) {
-	if err := q.guard(ctx); err != nil {
-		return 0, fail("purge", q.name, "", err)
-	}
-	n, err := q.purge(ctx, state, ids)
-	return n, fail("purge", q.name, "", err)
 }
 
 // Pause stops the handing out of messages to all consumers of the queue until

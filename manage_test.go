@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -24,91 +23,6 @@ func (r *rig) kill() {
 			r.must(d.Reject(r.Context(), errNoLuck))
 		}
 	}
-}
-
-func TestListPagesOverAllPartitions(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(3)})
-		r.must(err)
-		var want []string
-		for i := range 250 {
-			want = append(want, r.send(dueq.Message{Body: []byte("0123456789"), Delay: time.Duration(i+1) * time.Second}))
-		}
-		var got []string
-		c := dueq.ListOptions{State: dueq.Scheduled, Limit: 40, BodyLimit: 4}
-		for {
-			page, err := r.q.List(r.Context(), c)
-			r.must(err)
-			for _, m := range page.Records {
-				got = append(got, m.ID)
-				if string(m.Body) != "0123" || m.BodySize != 10 || m.State != dueq.Scheduled {
-					r.Fatalf("%+v", m)
-				}
-			}
-			if c.Cursor = page.Next; c.Cursor == "" {
-				break
-			}
-		}
-		slices.Sort(got)
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			r.Errorf("listed %d messages, want %d", len(got), len(want))
-		}
-	})
-}
-
-func TestRedrive(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(2)})
-		r.must(err)
-		for range 1200 {
-			_, err := r.direct.SendBatch(r.Context(), []dueq.Message{{}})
-			r.must(err)
-		}
-		taken := r.send(dueq.Message{Key: "taken"})
-		r.kill()
-		holder := r.send(dueq.Message{Key: "taken", Delay: time.Hour})
-
-		n, err := r.q.Redrive(r.Context())
-		var refusal *dueq.Error
-		if n != 1200 || !errors.Is(err, dueq.ErrDuplicate) {
-			r.Fatalf("redrove %d, error %v: want 1200 and ErrDuplicate for %s", n, err, taken)
-		}
-		_, err = r.q.Redrive(r.Context(), taken)
-		if !errors.As(err, &refusal) || !errors.Is(err, dueq.ErrDuplicate) {
-			r.Errorf("%v, want ErrDuplicate naming %s", err, holder)
-		}
-		if n, err := r.q.Redrive(r.Context(), holder); n != 0 || !errors.Is(err, dueq.ErrNotFound) {
-			r.Errorf("redrive of what is not dead: %d, %v", n, err)
-		}
-		r.must(r.q.Cancel(r.Context(), dueq.ID(holder)))
-		if n, again := r.q.Redrive(r.Context(), taken); n != 1 || again != nil {
-			r.Errorf("redrive once the key is free: %d, %v", n, again)
-		}
-	})
-}
-
-func TestPurge(t *testing.T) {
-	inBubble(t, func(r *rig) {
-		batch := make([]dueq.Message, 1300)
-		_, err := r.direct.SendBatch(r.Context(), batch)
-		r.must(err)
-		r.kill()
-		kept := r.send(dueq.Message{Delay: time.Hour})
-		one := r.send(dueq.Message{Delay: time.Hour})
-		if n, err := r.q.Purge(r.Context(), dueq.Dead, one); n != 0 || err != nil {
-			r.Errorf("purged %d that are in another state, %v", n, err)
-		}
-		if n, err := r.q.Purge(r.Context(), dueq.Scheduled, one); n != 1 || err != nil {
-			r.Errorf("purged %d, %v, want the one", n, err)
-		}
-		if n, err := r.q.Purge(r.Context(), dueq.Dead); n != 1300 || err != nil {
-			r.Errorf("purged %d, %v, want 1300", n, err)
-		}
-		if m := r.get(kept); m.State != dueq.Scheduled {
-			r.Errorf("%+v", m)
-		}
-	})
 }
 
 func TestReschedule(t *testing.T) {
@@ -157,17 +71,16 @@ func TestManagingRefusesBadInput(t *testing.T) {
 		{"cancel the zero id", q.Cancel(ctx, dueq.ID("00000000000000000000000000")), "id"},
 		{"cancel an empty key", q.Cancel(ctx, dueq.Key("")), "key"},
 		{"get a malformed id", errOf(q.Get(ctx, dueq.ID("03E6NKXC01R01C3TGWJQ1G0000"))), "id"},
-		{"redrive a malformed id", errOf(q.Redrive(ctx, "42")), "id"},
-		{"purge a malformed id", errOf(q.Purge(ctx, dueq.Dead, "42")), "id"},
-		{"purge what is held", errOf(q.Purge(ctx, dueq.Leased)), "state"},
-		{"list no state", errOf(q.List(ctx, dueq.ListOptions{})), "state"},
-		{"list an unknown state", errOf(q.List(ctx, dueq.ListOptions{State: "done"})), "state"},
-		{"list too many", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Limit: 1001})), "limit"},
-		{"list a negative number", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Limit: -1})), "limit"},
-		{"list negative bodies", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, BodyLimit: -1})), "body limit"},
-		{"forged cursor", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Cursor: "what"})), "cursor"},
-		{"forged cursor inside", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Cursor: "0.what"})), "cursor"},
-		{"cursor of no partition", errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready, Cursor: "7."})), "cursor"},
+		{"redrive a malformed id", errOf(q.Redrive(ctx, dueq.Key("k"), dueq.ID("42"))), "id"},
+		{"delete a malformed id", errOf(q.Delete(ctx, dueq.ID("42"))), "id"},
+		{"purge what is held", errOf(q.Purge(ctx, dueq.Filter{State: dueq.Leased}, nil)), "state"},
+		{"list an unknown state", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: "done"}})), "state"},
+		{"list too many", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Limit: 1001})), "limit"},
+		{"list a negative number", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Limit: -1})), "limit"},
+		{"list negative bodies", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, BodyLimit: -1})), "body limit"},
+		{"forged cursor", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "what"})), "cursor"},
+		{"forged cursor inside", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "r0.what"})), "cursor"},
+		{"cursor of no partition", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "r7."})), "cursor"},
 		{"other partitions", errOf(q.Configure(ctx, dueq.Change{Partitions: new(2)})), "partitions"},
 		{"no partitions", errOf(q.Configure(ctx, dueq.Change{Partitions: new(0)})), "partitions"},
 		{"excessive body", errOf(q.Configure(ctx, dueq.Change{MaxBody: new(5 << 20)})), "max body"},
@@ -188,7 +101,8 @@ func TestUnknownQueueIsNotFound(t *testing.T) {
 	errOf := func(_ any, err error) error { return err }
 	for i, err := range []error{
 		errOf(q.Stats(ctx)), errOf(q.Check(ctx)), errOf(q.Configure(ctx, dueq.Change{})), q.Pause(ctx), q.Resume(ctx),
-		errOf(q.List(ctx, dueq.ListOptions{State: dueq.Ready})), errOf(q.Redrive(ctx)), errOf(q.Purge(ctx, dueq.Dead)),
+		errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}})), errOf(q.RedriveAll(ctx, dueq.Filter{}, nil)),
+		errOf(q.Purge(ctx, dueq.Filter{State: dueq.Dead}, nil)), errOf(q.RescheduleAll(ctx, dueq.Filter{}, dueq.Schedule{}, nil)),
 		q.Cancel(ctx, dueq.Key("k")), q.Cancel(ctx, dueq.ID("03e6nkxc01r01c3tgwjq1g0000")),
 	} {
 		if !errors.Is(err, dueq.ErrNotFound) {

@@ -101,16 +101,3 @@ func (q *Queue) relocate(ctx context.Context, p store.Partition, ref store.Ref) 
 	now = q.partition(route.ByKey(ref.Key, s.Partitions))
 	return now, now != p, nil
 }
-
-// parseIDs reads ids and sorts them by partition.
-func parseIDs(ids []string) (map[int][]store.ID, error) {
-	sorted := map[int][]store.ID{}
-	for _, text := range ids {
-		id, err := store.ParseID(text)
-		if err != nil {
-			return nil, err
-		}
-		sorted[id.Partition()] = append(sorted[id.Partition()], id)
-	}
-	return sorted, nil
-}

@@ -82,7 +82,7 @@ func TestRedrive_EveryRefusalIsInTheError(t *testing.T) {
 		taken := r.send(dueq.Message{Key: "taken"})
 		r.kill()
 		holder := r.send(dueq.Message{Key: "taken", Delay: time.Hour})
-		n, err := r.q.Redrive(r.Context(), taken, holder)
+		n, err := r.q.Redrive(r.Context(), dueq.ID(taken), dueq.ID(holder))
 		if n != 0 || !errors.Is(err, dueq.ErrDuplicate) || !errors.Is(err, dueq.ErrNotFound) {
 			r.Fatalf("%d, %v, want ErrDuplicate and ErrNotFound", n, err)
 		}

@@ -4,154 +4,132 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dueq-dev/dueq/store"
 )
 
-// redrive and purge: many messages, in calls of at most store.MaxBatch.
-
-func (q *Queue) redrive(ctx context.Context, ids []string) (int, error) {
-	if len(ids) == 0 {
-		return q.redriveAll(ctx)
-	}
-	sorted, err := parseIDs(ids)
-	if err != nil {
-		return 0, err
-	}
-	total, refused := 0, []error(nil)
-	for index, ids := range sorted {
-		n, err := q.redrivePartition(ctx, q.partition(index), ids)
-		total += n
-		refused = append(refused, err)
-	}
-	return total, errors.Join(refused...)
+// Redrive makes dead messages due now, with their failures and TTLs forgotten, and returns
+// how many: dead -> ready. Without refs it does nothing and returns 0, nil; for every dead
+// message see [Queue.RedriveAll].
+//
+// The error joins an [*Error] for each message that was not redriven, with the ref in
+// Error.ID: [ErrNotFound] when there is no such dead message, [ErrDuplicate] when another
+// message has its key (Error.Holder). All others are redriven. With [ErrInvalid] for one of
+// the refs nothing is done. After any other error the count is of those that are known to
+// be redriven; the call can be repeated. Costs a call for each partition and 500 messages,
+// and one for each key.
+func (q *Queue) Redrive(ctx context.Context, refs ...Ref) (int, error) {
+	return q.each(ctx, "redrive", refs, func(p store.Partition, ids []store.ID) ([]store.PushResult, error) {
+		items := make([]store.Redrive, len(ids))
+		for i, id := range ids {
+			items[i].ID = id
+		}
+		return q.redriveItems(ctx, p, items)
+	})
 }
 
-func (q *Queue) redriveAll(ctx context.Context) (int, error) {
-	s, err := q.read(ctx)
-	if err != nil {
-		return 0, err
-	}
-	stats, err := q.client.store.Stats(ctx, q.name)
-	if err != nil {
-		return 0, err
-	}
-	total, refused := 0, []error(nil)
-	for index := range s.Partitions {
-		n, err := q.redriveDead(ctx, q.partition(index), stats[0].Dead)
-		total += n
-		refused = append(refused, err)
-	}
-	return total, errors.Join(refused...)
-}
-
-// redriveDead walks over the dead messages of a partition. It looks at no more than
-// most: some could die again and be found at the end of the list for ever.
-func (q *Queue) redriveDead(ctx context.Context, p store.Partition, most int64) (int, error) {
-	total, refused, cursor := 0, []error(nil), ""
-	for seen := int64(0); seen < most; {
-		page, err := q.client.store.List(ctx, p, store.ListRequest{State: Dead, Cursor: cursor, Limit: store.MaxBatch})
-		if err != nil {
-			return total, errors.Join(append(refused, err)...)
+// Delete removes messages for good, and returns how many: scheduled, ready and dead ones.
+// Without refs it does nothing and returns 0, nil; for every message that a filter chooses see
+// [Queue.Purge]. Live ones count as cancelled, dead ones as purged.
+//
+// The error joins an [*Error] for each message that was not removed, with the ref in
+// Error.ID: [ErrRunning] when it is leased, and is cancelled as by [Queue.Cancel];
+// [ErrNotFound] when there is no such message. All others are removed. Other errors and costs
+// are those of [Queue.Redrive].
+func (q *Queue) Delete(ctx context.Context, refs ...Ref) (int, error) {
+	return q.each(ctx, "delete", refs, func(p store.Partition, ids []store.ID) ([]store.PushResult, error) {
+		r := store.CancelRequest{Dead: true}
+		for _, id := range ids {
+			r.Refs = append(r.Refs, store.Ref{ID: id})
 		}
-		ids := make([]store.ID, len(page.Records))
-		for i := range page.Records {
-			ids[i] = page.Records[i].ID
-		}
-		n, err := q.redrivePartition(ctx, p, ids)
-		total += n
-		refused = append(refused, err)
-		seen += int64(len(ids))
-		if cursor = page.Next; cursor == "" {
-			break
-		}
-	}
-	return total, errors.Join(refused...)
-}
-
-func (q *Queue) redrivePartition(ctx context.Context, p store.Partition, ids []store.ID) (int, error) {
-	total, refused := 0, []error(nil)
-	for chunk := range slices.Chunk(ids, store.MaxBatch) {
-		results, err := numbered(q.client, func(caller string, number uint64) ([]store.PushResult, error) {
-			return q.client.store.Redrive(ctx, p, store.RedriveRequest{Caller: caller, Number: number, Items: redrives(chunk)})
+		codes, err := numbered(q.client, func(caller string, number uint64) ([]store.Code, error) {
+			r.Caller, r.Number = caller, number
+			return q.client.store.Cancel(ctx, p, r)
 		})
-		if err != nil {
-			return total, errors.Join(append(refused, err)...)
+		results := make([]store.PushResult, len(codes))
+		for i, code := range codes {
+			results[i].Code = code
 		}
-		for i, r := range results {
-			if r.Code == store.CodeOK {
-				total++
-				continue
+		return results, err
+	})
+}
+
+// each does something to several messages, in calls of at most store.MaxBatch.
+func (q *Queue) each(ctx context.Context, op string, refs []Ref, do func(store.Partition, []store.ID) ([]store.PushResult, error)) (int, error) {
+	found, refused, err := q.resolveAll(ctx, op, refs)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, index := range slices.Sorted(maps.Keys(found.parts)) {
+		for ids := range slices.Chunk(found.parts[index], store.MaxBatch) {
+			results, err := do(q.partition(index), ids)
+			if err != nil {
+				return total, errors.Join(append(refused, fail(op, q.name, "", err))...)
 			}
-			refused = append(refused, q.refusal("redrive", chunk[i].String(), r))
+			for i, r := range results {
+				if r.Code == store.CodeOK {
+					total++
+					continue
+				}
+				refused = append(refused, q.refusal(op, found.refs[ids[i]].String(), r))
+			}
 		}
 	}
 	return total, errors.Join(refused...)
 }
 
-func redrives(ids []store.ID) []store.Redrive {
-	items := make([]store.Redrive, len(ids))
-	for i, id := range ids {
-		items[i].ID = id
-	}
-	return items
+// found are messages by partition, each once, and the refs that named them.
+type found struct {
+	parts map[int][]store.ID
+	refs  map[store.ID]Ref
 }
 
-// refusal says why the store refused one message.
-func (q *Queue) refusal(op, id string, r store.PushResult) error {
-	err := codeError(r.Code)
-	if !r.Holder.IsZero() {
-		holder := r.Holder.String()
-		err = &Error{Field: "key", Holder: holder, Err: fmt.Errorf("belongs to message %s: %w", holder, ErrDuplicate)}
+// resolveAll finds the messages that refs name. refused has an error for each key that
+// names none; err is why nothing can be done at all.
+func (q *Queue) resolveAll(ctx context.Context, op string, refs []Ref) (f found, refused []error, err error) {
+	if err := q.guard(ctx); err != nil {
+		return f, nil, fail(op, q.name, "", err)
 	}
-	return fail(op, q.name, id, err)
-}
-
-func (q *Queue) purge(ctx context.Context, state State, ids []string) (int, error) {
-	request := store.PurgeRequest{Caller: "any", State: state, All: true, Limit: store.MaxBatch}
-	if err := request.Validate(); err != nil { // before there is anything to ask the store for
-		return 0, err
-	}
-	if len(ids) == 0 {
-		return q.purgeAll(ctx, state)
-	}
-	sorted, err := parseIDs(ids)
-	if err != nil {
-		return 0, err
-	}
-	total := 0
-	for index, ids := range sorted {
-		for chunk := range slices.Chunk(ids, store.MaxBatch) {
-			n, err := q.purgeSome(ctx, q.partition(index), store.PurgeRequest{State: state, IDs: chunk})
-			total += n
-			if err != nil {
-				return total, err
-			}
+	for _, ref := range refs {
+		if _, err := ref.plain(); err != nil {
+			return f, nil, fail(op, q.name, ref.String(), err)
 		}
 	}
-	return total, nil
-}
-
-func (q *Queue) purgeAll(ctx context.Context, state State) (int, error) {
-	s, err := q.read(ctx)
-	if err != nil {
-		return 0, err
-	}
-	total := 0
-	for index := range s.Partitions {
-		for {
-			n, err := q.purgeSome(ctx, q.partition(index), store.PurgeRequest{State: state, All: true})
-			total += n
-			if err != nil {
-				return total, err
-			}
-			if n < store.MaxBatch {
-				break
-			}
+	f = found{parts: map[int][]store.ID{}, refs: map[store.ID]Ref{}}
+	for _, ref := range refs {
+		id, err := q.resolve(ctx, ref)
+		if errors.Is(err, ErrNotFound) {
+			refused = append(refused, fail(op, q.name, ref.String(), err))
+			continue
+		}
+		if err != nil {
+			return f, nil, fail(op, q.name, ref.String(), err)
+		}
+		if _, twice := f.refs[id]; !twice {
+			f.refs[id] = ref
+			f.parts[id.Partition()] = append(f.parts[id.Partition()], id)
 		}
 	}
-	return total, nil
+	return f, refused, nil
+}
+
+// resolve returns the id of the message that a ref names. One with an id need not exist.
+func (q *Queue) resolve(ctx context.Context, ref Ref) (store.ID, error) {
+	if ref.by == byID {
+		plain, err := ref.plain()
+		return plain.ID, err
+	}
+	r, err := q.get(ctx, ref)
+	return r.ID, err
+}
+
+func (q *Queue) redriveItems(ctx context.Context, p store.Partition, items []store.Redrive) ([]store.PushResult, error) {
+	return numbered(q.client, func(caller string, number uint64) ([]store.PushResult, error) {
+		return q.client.store.Redrive(ctx, p, store.RedriveRequest{Caller: caller, Number: number, Items: items})
+	})
 }
 
 // purgeSome removes up to store.MaxBatch messages.
@@ -162,4 +140,14 @@ func (q *Queue) purgeSome(ctx context.Context, p store.Partition, r store.PurgeR
 		return q.client.store.Purge(ctx, p, r)
 	})
 	return result.Removed, err
+}
+
+// refusal says why the store refused one message.
+func (q *Queue) refusal(op, id string, r store.PushResult) error {
+	err := codeError(r.Code)
+	if !r.Holder.IsZero() {
+		holder := r.Holder.String()
+		err = &Error{Field: "key", Holder: holder, Err: fmt.Errorf("belongs to message %s: %w", holder, ErrDuplicate)}
+	}
+	return fail(op, q.name, id, err)
 }

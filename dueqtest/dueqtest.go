@@ -135,7 +135,7 @@ func (c *Client) AssertDelivered(queue string, bodies ...string) {
 // AssertNothingDue fails the test if a message is due now. It takes none.
 func (c *Client) AssertNothingDue(queue string) {
 	c.t.Helper()
-	page, err := c.Queue(queue).List(c.t.Context(), dueq.ListOptions{State: dueq.Ready, BodyLimit: 100})
+	page, err := c.Queue(queue).List(c.t.Context(), dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, BodyLimit: 100})
 	if err != nil && !errors.Is(err, dueq.ErrNotFound) {
 		c.t.Fatalf("dueqtest: %v", err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -15,6 +16,7 @@ type page struct {
 	Messages []record `json:"messages"`
 	Next     string   `json:"next,omitempty"`
 	dead     bool     // as text, show what only dead messages have
+	rest     bool     // as text, leave out the header: a page before had it
 }
 
 func (p *page) text() string {
@@ -33,7 +35,11 @@ func (p *page) text() string {
 			r.ID, string(r.State), r.when(), strconv.Itoa(r.Attempt), r.Key, strconv.Itoa(r.BodySize), column(r.bodyText()),
 		}
 	}
-	return term.Table(header, rows)
+	text := term.Table(header, rows)
+	if p.rest {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	return text
 }
 
 type listFlags struct {
@@ -50,6 +56,8 @@ func newList(a *app) *cobra.Command {
 		Long: `List messages: those in one state in the order of WHEN (due time; leased: end of the
 lease; dead: time of death), or without --state the first of each state.
 
+A message must meet every filter that is given. ` + rangeHelp + `
+
 -o json prints an object per page: {"messages": [...], "next": "cursor"}.`,
 		Args: cobra.NoArgs,
 	}
@@ -59,7 +67,7 @@ lease; dead: time of death), or without --state the first of each state.
 		if err := f.check(cmd); err != nil {
 			return err
 		}
-		states := []dueq.State{dueq.Ready, dueq.Leased, dueq.Scheduled, dueq.Dead}
+		states := f.states()
 		switch {
 		case f.state != "":
 			states = []dueq.State{dueq.State(f.state)}
@@ -90,10 +98,22 @@ death first. "dueq redrive" makes them due again, "dueq purge --state dead" remo
 
 func (f *listFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
+	filterFlags(cmd, &f.Filter)
 	flags.IntVar(&f.Limit, "limit", 100, "messages of a page, 1 to 1000")
 	flags.StringVar(&f.Cursor, "cursor", "", "go on where a page ended: its next")
 	flags.BoolVar(&f.all, "all", false, "every page, not only the first")
 	flags.IntVar(&f.BodyLimit, "body", 200, "bytes of each body to show, 0 for none")
+}
+
+// states returns the states that messages can be in which the filter chooses.
+func (f *listFlags) states() []dueq.State {
+	switch {
+	case f.Filter.Due != dueq.TimeRange{}:
+		return []dueq.State{dueq.Ready, dueq.Scheduled}
+	case f.Filter.Died != dueq.TimeRange{}:
+		return []dueq.State{dueq.Dead}
+	}
+	return []dueq.State{dueq.Ready, dueq.Leased, dueq.Scheduled, dueq.Dead}
 }
 
 // check refuses what the library would take for "the default".
@@ -108,7 +128,7 @@ func (f *listFlags) check(cmd *cobra.Command) error {
 func (a *app) list(ctx context.Context, q *dueq.Queue, f listFlags, states []dueq.State, dead bool) error {
 	whole := page{Messages: []record{}, dead: dead}
 	for _, state := range states {
-		f.State = state
+		f.Filter.State = state
 		next, err := a.listState(ctx, q, f, &whole)
 		if err != nil {
 			return err
@@ -124,26 +144,31 @@ func (a *app) list(ctx context.Context, q *dueq.Queue, f listFlags, states []due
 	return a.print(&whole)
 }
 
-// listState adds messages of one state to whole. With --all, pages before the last
-// are printed as they come, so that memory stays flat.
+// listState adds messages of one state to whole: as many as make up a page, or with --all
+// every one. Then pages before the last are printed as they come, so that memory stays flat.
 func (a *app) listState(ctx context.Context, q *dueq.Queue, f listFlags, whole *page) (next string, err error) {
+	o, left := f.ListOptions, f.Limit
 	for {
-		found, err := q.List(ctx, f.ListOptions)
+		if !f.all {
+			o.Limit = left
+		}
+		found, err := q.List(ctx, o)
 		if err != nil {
 			return "", err
 		}
 		for i := range found.Records {
 			whole.Messages = append(whole.Messages, newRecord(found.Records[i]))
 		}
-		f.Cursor = found.Next
-		if !f.all || f.Cursor == "" {
-			return f.Cursor, nil
+		left -= len(found.Records)
+		o.Cursor = found.Next
+		if o.Cursor == "" || !f.all && left <= 0 {
+			return o.Cursor, nil
 		}
-		if len(whole.Messages) >= f.Limit {
+		if f.all && len(whole.Messages) >= f.Limit {
 			if err := a.print(whole); err != nil {
 				return "", err
 			}
-			whole.Messages = whole.Messages[:0]
+			whole.Messages, whole.rest = whole.Messages[:0], true
 		}
 	}
 }

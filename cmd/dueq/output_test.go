@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -27,7 +30,7 @@ func TestTextForPeopleIsHarmless(t *testing.T) {
 		"record": &r, "record as text": &plain, "delivery": d,
 		"page":      &page{Messages: []record{r, plain}},
 		"dead page": &page{Messages: []record{r, plain}, dead: true},
-		"cancel":    cancelResult{ID: attack}, "reschedule": rescheduleResult{ID: attack}, "pause": pauseResult{Queue: attack},
+		"cancel":    cancelResult{ID: attack}, "pause": pauseResult{Queue: attack},
 		"stats": statsResult{{Queue: attack}},
 		"check": checkResult{{Queue: attack, Problems: []problem{{ID: attack, Text: attack}}}},
 	} {
@@ -133,12 +136,36 @@ func TestSendInJSON(t *testing.T) {
 	}
 }
 
+func TestPurge_InterruptEndsTheQuestion(t *testing.T) {
+	t.Parallel()
+	in, answer := io.Pipe() // nobody answers
+	defer func() { _ = answer.Close() }()
+	ctx, interrupt := context.WithCancel(t.Context())
+	asked := &signalling{asked: make(chan struct{}, 1)}
+	a := &app{console: console{in: in, err: asked}}
+	done := make(chan error, 1)
+	go func() { done <- a.ask(ctx, "Remove everything?") }()
+	<-asked.asked
+	interrupt()
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want the error of the context", err)
+	}
+}
+
+// signalling is a writer that says when something is written.
+type signalling struct{ asked chan struct{} }
+
+func (s *signalling) Write(p []byte) (int, error) {
+	s.asked <- struct{}{}
+	return len(p), nil
+}
+
 func TestPurgeAsks(t *testing.T) {
 	t.Parallel()
 	for answer, fine := range map[string]bool{"y\n": true, " Y \n": true, "n\n": false, "\n": false, "": false, "yes, all\n": false} {
 		var b strings.Builder
 		a := &app{console: console{in: strings.NewReader(answer), err: &b}}
-		if err := a.ask(purgeQuestion("q", "dead", 0)); (err == nil) != fine {
+		if err := a.ask(t.Context(), purgeQuestion("q", "dead", false)); (err == nil) != fine {
 			t.Errorf("answer %q: %v", answer, err)
 		}
 		if b.String() != `Remove every dead message of queue "q" for good? [y/N] ` {

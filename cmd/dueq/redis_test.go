@@ -191,7 +191,7 @@ func TestDeadLetters(t *testing.T) {
 	if some.code != exitConflict || decode[redriveResult](t, some.out).Redriven != 1 || strings.Count(some.err, "\n") != 1 {
 		t.Errorf("redrive of what can be redriven: %+v", some)
 	}
-	if got := decode[purgeResult](t, s.ok("purge", "--queue", "q", "--state", "dead", "--yes", "-o", "json")); got.Purged != 1 || got.State != dueq.Dead {
+	if got := decode[purgeResult](t, s.ok("purge", "--queue", "q", "--state", "dead", "--all", "--yes", "-o", "json")); got.Purged != 1 || got.State != dueq.Dead {
 		t.Errorf("purged %+v", got)
 	}
 	if got := s.stats("q"); got.Dead != 0 || got.Redriven != 2 || got.Ready != 2 || got.Purged != 1 || got.DeadLettered != 3 || got.Rejected != 3 {

@@ -13,27 +13,50 @@ import (
 type redriveResult struct {
 	Queue    string `json:"queue"`
 	Redriven int    `json:"redriven"`
+	DryRun   bool   `json:"dry_run,omitempty"` // they would be
 }
 
-func (r redriveResult) text() string { return fmt.Sprintf("redriven %d\n", r.Redriven) }
+func (r redriveResult) text() string { return counted(r.DryRun, "redriven", r.Redriven) }
+
+// counted says what was done to so many messages, or would be.
+func counted(dryRun bool, done string, n int) string {
+	if dryRun {
+		done = "would be " + done + ":"
+	}
+	return fmt.Sprintf("%s %d\n", done, n)
+}
 
 func newRedrive(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "redrive --queue NAME (ID... | --all)",
+		Use:   "redrive --queue NAME (REF... | - | --all | FILTER...)",
 		Short: "Make dead messages due again",
-		Long: `Make dead messages due now, with their failures forgotten. A message that is not dead
-(exit code 3), or whose key another message has by now (exit code 4), stays as it is;
-all others are redriven.`,
+		Long: `Make dead messages due now, or spread over a time, with their failures forgotten. A named
+message that is not dead (exit code 3), or one whose key another message has by now
+(exit code 4), stays as it is; all others are redriven.
+
+` + selectHelp,
+		Example: "  dueq redrive --queue mail --failure timeout --died -1d.. --spread 1h",
 	}
-	all := cmd.Flags().Bool("all", false, "every dead message of the queue")
-	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, ids []string) error {
-		if *all == (len(ids) > 0) {
-			return usage("--all: want ids or --all, one of the two")
-		}
-		n, err := q.Redrive(ctx, ids...)
-		if err != nil && n == 0 {
+	choose := selectFlags(cmd, "dead message of the queue")
+	choose.spreadFlag()
+	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {
+		named, err := choose.named(args)
+		if err != nil {
 			return err
 		}
-		return errors.Join(err, a.print(redriveResult{Queue: q.Name(), Redriven: n}))
+		r := redriveResult{Queue: q.Name(), DryRun: choose.bulk.DryRun}
+		if named {
+			refs, bad := a.refs(ctx, args)
+			if bad != nil {
+				return bad
+			}
+			r.Redriven, err = q.Redrive(ctx, refs...)
+		} else {
+			r.Redriven, err = q.RedriveAll(ctx, choose.filter, &choose.bulk)
+		}
+		if err != nil && r.Redriven == 0 {
+			return err
+		}
+		return errors.Join(err, a.print(r))
 	})
 }

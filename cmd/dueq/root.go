@@ -74,7 +74,7 @@ Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
 	root.AddCommand(
 		newDemo(a), newSend(a), newImport(a), newReceive(a),
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
-		newDead(a), newRedrive(a), newPurge(a), newPause(a), newResume(a),
+		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
 		newStats(a), newCheck(a), newBackup(a), newBench(a), newVersion(a),
 	)
 	return root

@@ -155,7 +155,7 @@ func (r *run) clean(ctx context.Context, q *dueq.Queue) error {
 		return r.Server.Clean(ctx)
 	}
 	for _, state := range []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Dead} {
-		if _, err := q.Purge(ctx, state); err != nil && !errors.Is(err, dueq.ErrNotFound) {
+		if _, err := q.Purge(ctx, dueq.Filter{State: state}, nil); err != nil && !errors.Is(err, dueq.ErrNotFound) {
 			return err
 		}
 	}

@@ -11,17 +11,11 @@ import (
 
 // audit looks at what is left in the queue, and has the store checked.
 func (s *show) audit(ctx context.Context) error {
-	for cursor := ""; ; {
-		page, err := s.queue.List(ctx, dueq.ListOptions{State: dueq.Dead, Cursor: cursor})
+	for dead, err := range s.queue.Messages(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Dead}}) {
 		if err != nil {
 			return err
 		}
-		for i := range page.Records {
-			s.tally.foundDead(page.Records[i])
-		}
-		if cursor = page.Next; cursor == "" {
-			break
-		}
+		s.tally.foundDead(dead)
 	}
 	found, err := s.queue.Check(ctx)
 	if err != nil {
@@ -39,7 +33,7 @@ func (s *show) cleanUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	for _, state := range []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Dead} {
-		if _, err := s.queue.Purge(ctx, state); err != nil && !errors.Is(err, dueq.ErrNotFound) {
+		if _, err := s.queue.Purge(ctx, dueq.Filter{State: state}, nil); err != nil && !errors.Is(err, dueq.ErrNotFound) {
 			return fmt.Errorf("empty the queue: %w", err)
 		}
 	}

@@ -57,6 +57,39 @@ func cutDays(text string) (time.Duration, string, error) {
 	return time.Duration(days * float64(Day)), rest, nil
 }
 
+var errRange = errors.New("want FROM..TO, each a time in RFC 3339 or a duration before or after now, such as -2h..30m; one of the two may be missing")
+
+// Range reads two instants with ".." between them. Each is one in RFC 3339, a span from now,
+// or with a minus a span before now; one may be missing, and is the zero time then.
+func Range(text string, now time.Time) (from, to time.Time, err error) {
+	first, last, ok := strings.Cut(text, "..")
+	if !ok || first == "" && last == "" {
+		return from, to, errRange
+	}
+	if from, err = bound(first, now); err == nil {
+		to, err = bound(last, now)
+	}
+	if err != nil {
+		return time.Time{}, time.Time{}, errRange
+	}
+	return from, to, nil
+}
+
+func bound(text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	span, past := strings.CutPrefix(text, "-")
+	d, err := Span(span)
+	switch {
+	case err != nil:
+		return Instant(text)
+	case past:
+		return now.Add(-d), nil
+	}
+	return now.Add(d), nil
+}
+
 // Instant reads an instant in RFC 3339, from the year 1970 to 9999.
 func Instant(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)

@@ -67,3 +67,26 @@ func FuzzSpan(f *testing.F) {
 		}
 	})
 }
+
+func TestRange(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	none := time.Time{}
+	for text, want := range map[string][2]time.Time{
+		"-2h..":                     {now.Add(-2 * time.Hour), none},
+		"..30m":                     {none, now.Add(30 * time.Minute)},
+		"-1d..-1h":                  {now.Add(-24 * time.Hour), now.Add(-time.Hour)},
+		"2030-01-31T18:00:00Z..60d": {time.Date(2030, 1, 31, 18, 0, 0, 0, time.UTC), now.Add(60 * 24 * time.Hour)},
+		"0s..":                      {now, none},
+	} {
+		from, to, err := when.Range(text, now)
+		if err != nil || !from.Equal(want[0]) || !to.Equal(want[1]) {
+			t.Errorf("%q is %s to %s, %v, want %s to %s", text, from, to, err, want[0], want[1])
+		}
+	}
+	for _, text := range []string{"", "..", "1h", "yesterday..", "..tomorrow", "--1h..", "2030-01-31.."} {
+		if from, to, err := when.Range(text, now); err == nil || !from.IsZero() || !to.IsZero() {
+			t.Errorf("%q is %s to %s, %v, want an error", text, from, to, err)
+		}
+	}
+}

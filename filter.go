@@ -1,0 +1,152 @@
+package dueq
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Filter chooses messages of a queue. A message must meet every field that is set; the
+// zero Filter chooses all that the call can act on.
+//
+// Filters are evaluated by the library over pages of the queue's messages, whose bodies are
+// not read for it, so a call costs a read of every message in the states that it is about.
+type Filter struct {
+	State State // "": every state that the call is about
+	// Key is a pattern for the key: * stands for any text, also none, ? for any one
+	// character, [a-z] for one of a set, [^a-z] for one not in it, and \ takes the special
+	// meaning from the character behind it. A message without a key matches only "".
+	Key     string
+	Headers map[string]string // each must be there, with exactly this value
+	Failure string            // must be contained in Record.LastFailure
+	Due     TimeRange         // of scheduled and ready messages; no others are chosen
+	Sent    TimeRange         // by the producers' clocks
+	Died    TimeRange         // of dead messages; no others are chosen
+	// MinAttempts is how often the message must have been delivered, the delivery that is
+	// under way included.
+	MinAttempts int
+}
+
+// TimeRange is the instants from From, included, to To, excluded. A zero From or To is no
+// bound.
+type TimeRange struct{ From, To time.Time }
+
+// set reports whether r has a bound.
+func (r TimeRange) set() bool { return !r.From.IsZero() || !r.To.IsZero() }
+
+// contains reports whether an instant in unix ms is in r.
+func (r TimeRange) contains(ms int64) bool {
+	return (r.From.IsZero() || ms >= toInstant(r.From)) && !r.endsBefore(ms)
+}
+
+// endsBefore reports whether an instant in unix ms and all later ones are outside r.
+func (r TimeRange) endsBefore(ms int64) bool { return !r.To.IsZero() && ms >= toInstant(r.To) }
+
+func (r TimeRange) check(field string) error {
+	if !r.From.IsZero() && !r.To.IsZero() && !r.From.Before(r.To) {
+		return invalid(field, "begins at %s, which is not before its end %s", r.From.Format(time.RFC3339), r.To.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// matcher is a Filter that has been checked.
+type matcher struct {
+	Filter
+	states []State // where to look, in this order
+	key    *regexp.Regexp
+}
+
+// matcher checks f for a call that is about messages in the given states.
+func (f Filter) matcher(states ...State) (*matcher, error) {
+	m := &matcher{Filter: f, states: states}
+	if f.State != "" {
+		if !slices.Contains(states, f.State) {
+			return nil, invalid("state", "%+.64q is none of %s", string(f.State), stateNames(states))
+		}
+		m.states = []State{f.State}
+	}
+	for field, r := range map[string]TimeRange{"due": f.Due, "sent": f.Sent, "died": f.Died} {
+		if err := r.check(field); err != nil {
+			return nil, err
+		}
+	}
+	if f.MinAttempts < 0 {
+		return nil, invalid("min attempts", "%d is negative", f.MinAttempts)
+	}
+	if err := m.keep("due", f.Due, Scheduled, Ready); err != nil {
+		return nil, err
+	}
+	if err := m.keep("died", f.Died, Dead); err != nil {
+		return nil, err
+	}
+	return m, m.compileKey()
+}
+
+// keep leaves only those states that have the instant which r is about.
+func (m *matcher) keep(field string, r TimeRange, with ...State) error {
+	if !r.set() {
+		return nil
+	}
+	m.states = slices.DeleteFunc(slices.Clone(m.states), func(s State) bool { return !slices.Contains(with, s) })
+	if len(m.states) == 0 {
+		return invalid(field, "only %s messages have it, which is none of those that are asked for", stateNames(with))
+	}
+	return nil
+}
+
+func (m *matcher) compileKey() error {
+	if m.Key == "" {
+		return nil
+	}
+	pattern, err := globPattern(m.Key)
+	if err != nil {
+		return err
+	}
+	m.key = pattern
+	return nil
+}
+
+// everything reports whether every message in the states matches.
+func (m *matcher) everything() bool {
+	return m.key == nil && len(m.Headers) == 0 && m.Failure == "" && m.MinAttempts == 0 &&
+		!m.Due.set() && !m.Sent.set() && !m.Died.set()
+}
+
+func (m *matcher) match(r *store.Record) bool {
+	switch {
+	case m.key != nil && (r.Key == "" || !m.key.MatchString(r.Key)),
+		!strings.Contains(r.LastFailure, m.Failure),
+		r.Attempt < m.MinAttempts,
+		!m.Sent.contains(r.ID.Time()),
+		!m.at(r.State).contains(r.At):
+		return false
+	}
+	for name, want := range m.Headers {
+		if value, ok := r.Headers[name]; !ok || value != want {
+			return false
+		}
+	}
+	return true
+}
+
+// past reports whether r and all behind it in the list of their state do not match.
+func (m *matcher) past(r *store.Record) bool { return m.at(r.State).endsBefore(r.At) }
+
+// at returns the bounds of Record.At in a state.
+func (m *matcher) at(s State) TimeRange {
+	if s == Dead {
+		return m.Died
+	}
+	return m.Due
+}
+
+func stateNames(states []State) string {
+	names := make([]string, len(states))
+	for i, s := range states {
+		names[i] = string(s)
+	}
+	return strings.Join(names, ", ")
+}

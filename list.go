@@ -1,0 +1,162 @@
+package dueq
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// ListOptions chooses messages and how they are returned. The zero value is the first 100
+// messages without their bodies.
+type ListOptions struct {
+	Filter    Filter // with Filter.State "": messages of all states
+	Cursor    string // Page.Next of the page before; "": the first page
+	Limit     int    // messages to look at for a page, up to 1000; default 100
+	BodyLimit int    // bytes of each body to return; default 0: none, see Record.BodySize
+}
+
+// Page is one page of a list.
+type Page struct {
+	Records []Record
+	Next    string // ListOptions.Cursor for the next page; "": there is none
+}
+
+// listedStates are all states, in the order in which they are listed: that in which a
+// message goes through them, so that one which moves on meanwhile is rather seen twice than
+// missed.
+func listedStates() []State { return []State{Scheduled, Ready, Leased, Dead} }
+
+// List returns a page of the messages that a filter chooses: first all scheduled ones, then
+// the ready, the leased and the dead ones, those in a state partition by partition, in the
+// order of Record.At. A page looks at up to o.Limit messages and holds those that match: it
+// may hold fewer, even none, though more follow; go on until Page.Next is "", or use
+// [Queue.Messages]. A message that changes its state meanwhile may be missed or seen twice.
+// Errors: [ErrInvalid], [ErrNotFound] for an unknown queue.
+func (q *Queue) List(ctx context.Context, o ListOptions) (Page, error) {
+	if err := q.guard(ctx); err != nil {
+		return Page{}, fail("list", q.name, "", err)
+	}
+	page, err := q.list(ctx, o)
+	return page, fail("list", q.name, "", err)
+}
+
+// Messages returns all messages that a filter chooses, in the order of [Queue.List], from
+// o.Cursor on. They are read o.Limit at a time, while the loop runs; it may end at any time.
+// An error ends the iteration: it comes once, with the zero Record, and is that of List.
+//
+//	for m, err := range orders.Messages(ctx, dueq.ListOptions{Filter: dueq.Filter{Key: "tenant-7/*"}}) {
+//		if err != nil {
+//			return err
+//		}
+//		fmt.Println(m.ID, m.State, m.Key)
+//	}
+func (q *Queue) Messages(ctx context.Context, o ListOptions) iter.Seq2[Record, error] {
+	return func(yield func(Record, error) bool) {
+		for next := o; ; {
+			page, err := q.List(ctx, next)
+			if err != nil {
+				yield(Record{}, err)
+				return
+			}
+			for i := range page.Records {
+				if !yield(page.Records[i], nil) {
+					return
+				}
+			}
+			if next.Cursor = page.Next; next.Cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
+	m, err := o.Filter.matcher(listedStates()...)
+	if err != nil {
+		return Page{}, err
+	}
+	from, err := parseCursor(o.Cursor, m.states)
+	if err != nil {
+		return Page{}, err
+	}
+	if o.Limit == 0 {
+		o.Limit = defaultLimit
+	}
+	r := store.ListRequest{State: from.state, Cursor: from.rest, Limit: o.Limit, BodyLimit: o.BodyLimit}
+	if err := r.Validate(); err != nil {
+		return Page{}, err
+	}
+	s, err := q.read(ctx)
+	if err != nil {
+		return Page{}, err
+	}
+	if from.index >= s.Partitions {
+		return Page{}, invalid("cursor", "%.40q is of partition %d, the queue has %d", o.Cursor, from.index, s.Partitions)
+	}
+	found, err := q.client.store.List(ctx, q.partition(from.index), r)
+	if err != nil {
+		return Page{}, err
+	}
+	page := Page{Records: make([]Record, 0, len(found.Records))}
+	for i := range found.Records {
+		record := &found.Records[i]
+		if m.past(record) {
+			found.Next = ""
+			break
+		}
+		if m.match(record) {
+			page.Records = append(page.Records, toRecord(q.name, *record))
+		}
+	}
+	page.Next = from.next(found.Next, s.Partitions, m.states).String()
+	return page, nil
+}
+
+const defaultLimit = 100
+
+// place is where a page begins. As text, in cursors, it is the first letter of the state,
+// the partition, a dot, and the store's own cursor.
+type place struct {
+	state State // "": nowhere
+	index int
+	rest  string
+}
+
+func (p place) String() string {
+	if p.state == "" {
+		return ""
+	}
+	return string(p.state[0]) + strconv.Itoa(p.index) + "." + p.rest
+}
+
+// next returns where the next page begins, the store's next cursor being rest.
+func (p place) next(rest string, partitions int, states []State) place {
+	if rest != "" {
+		return place{p.state, p.index, rest}
+	}
+	if p.index+1 < partitions {
+		return place{p.state, p.index + 1, ""}
+	}
+	if i := slices.Index(states, p.state); i+1 < len(states) {
+		return place{states[i+1], 0, ""}
+	}
+	return place{}
+}
+
+// parseCursor reads the text of a place that is in one of the states.
+func parseCursor(text string, states []State) (place, error) {
+	if text == "" {
+		return place{state: states[0]}, nil
+	}
+	i := slices.IndexFunc(states, func(s State) bool { return s[0] == text[0] })
+	number, rest, ok := strings.Cut(text[1:], ".")
+	index, err := strconv.Atoi(number)
+	if i < 0 || !ok || err != nil || index < 0 || index >= store.MaxPartitions {
+		return place{}, invalid("cursor", "%.40q is not a cursor of a list of %s messages", text, stateNames(states))
+	}
+	return place{states[i], index, rest}, nil
+}

@@ -1,0 +1,146 @@
+package dueq_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// mixed fills three partitions with messages in every state, and returns how many.
+func (r *rig) mixed() int {
+	r.Helper()
+	r.split(3)
+	r.fill(40, dueq.Message{Key: "", Body: []byte("dead")})
+	r.kill()
+	r.fill(20, dueq.Message{Body: []byte("leased")})
+	held, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 500})
+	r.must(err)
+	more, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 500})
+	r.must(err)
+	last, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 500})
+	r.must(err)
+	if n := len(held) + len(more) + len(last); n != 20 {
+		r.Fatalf("received %d, want 20", n)
+	}
+	r.fill(30, dueq.Message{Body: []byte("ready")})
+	for i := range 100 {
+		r.send(dueq.Message{Key: fmt.Sprintf("k%d", i), Body: []byte("scheduled"), Delay: time.Duration(i+1) * time.Second})
+	}
+	return 190
+}
+
+func TestMessages_WalksAllPagesPartitionsAndStates(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		total := r.mixed()
+		seen, states := map[string]bool{}, []dueq.State(nil)
+		for m, err := range r.q.Messages(r.Context(), dueq.ListOptions{Limit: 7, BodyLimit: 4}) {
+			r.must(err)
+			if seen[m.ID] || string(m.Body) != string(m.State[:4]) || m.BodySize != len(m.State) {
+				r.Fatalf("seen before: %t, %+v", seen[m.ID], m)
+			}
+			seen[m.ID] = true
+			if len(states) == 0 || states[len(states)-1] != m.State {
+				states = append(states, m.State)
+			}
+		}
+		if want := []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Leased, dueq.Dead}; len(seen) != total || !slices.Equal(states, want) {
+			r.Errorf("%d messages in the order %v, want %d in %v", len(seen), states, total, want)
+		}
+		n := 0
+		o := dueq.ListOptions{Filter: dueq.Filter{Key: "k1?"}, Limit: 7}
+		for m, err := range r.q.Messages(r.Context(), o) {
+			r.must(err)
+			n++
+			if len(m.Key) != 3 || m.Body != nil {
+				r.Errorf("%+v", m)
+			}
+		}
+		if n != 10 {
+			r.Errorf("%d messages with keys k1?, want 10", n)
+		}
+	})
+}
+
+func TestList_PagesInEachState(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.mixed()
+		for state, want := range map[dueq.State]int{dueq.Scheduled: 100, dueq.Ready: 30, dueq.Leased: 20, dueq.Dead: 40} {
+			n := 0
+			for o := (dueq.ListOptions{Filter: dueq.Filter{State: state}, Limit: 9}); ; {
+				page, err := r.q.List(r.Context(), o)
+				r.must(err)
+				if len(page.Records) > 9 {
+					r.Fatalf("a page of %d", len(page.Records))
+				}
+				n += len(page.Records)
+				if o.Cursor = page.Next; o.Cursor == "" {
+					break
+				}
+			}
+			if n != want {
+				r.Errorf("%d %s messages, want %d", n, state, want)
+			}
+		}
+		soon := dueq.Filter{Due: dueq.TimeRange{To: time.Now().Add(10 * time.Second)}}
+		n := 0
+		for m, err := range r.q.Messages(r.Context(), dueq.ListOptions{Filter: soon}) {
+			r.must(err)
+			if n++; m.State != dueq.Scheduled && m.State != dueq.Ready {
+				r.Errorf("%+v has no due time", m)
+			}
+		}
+		if n != 9+30 {
+			r.Errorf("%d messages are due within 10 s, want 39", n)
+		}
+	})
+}
+
+func TestMessages_EndsEarly(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.mixed()
+		n := 0
+		for _, err := range r.q.Messages(r.Context(), dueq.ListOptions{Limit: 10}) {
+			r.must(err)
+			if n++; n == 5 {
+				break
+			}
+		}
+		if calls := r.net.count("list"); n != 5 || calls != 1 {
+			r.Errorf("%d messages in %d calls, want 5 in 1", n, calls)
+		}
+	})
+}
+
+func TestMessages_AnErrorEndsItOnce(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.mixed()
+		n, failures := 0, 0
+		for m, err := range r.q.Messages(r.Context(), dueq.ListOptions{Limit: 10}) {
+			if err == nil {
+				n++
+				r.net.set(always(refused, "list"))
+				continue
+			}
+			if failures++; !errors.Is(err, store.ErrUnavailable) || m.ID != "" {
+				r.Errorf("%+v, %v", m, err)
+			}
+		}
+		if n != 10 || failures != 1 {
+			r.Errorf("%d messages and %d errors, want 10 and 1", n, failures)
+		}
+		r.net.set(nil)
+		failures = 0
+		for _, err := range r.q.Messages(r.Context(), dueq.ListOptions{Filter: dueq.Filter{Key: "["}}) {
+			failures++
+			wantInvalid(r.T, err, "key")
+		}
+		if failures != 1 {
+			r.Errorf("%d errors, want 1", failures)
+		}
+	})
+}
