@@ -175,7 +175,7 @@ func (b *bulk) run(ctx context.Context) error {
 		return err
 	}
 	if b.op == "purge" && b.match.everything() && !b.DryRun {
-		return b.purgeState(ctx, s.Partitions)
+		return b.purgeState(s.Partitions)
 	}
 	for _, state := range b.match.states {
 		for index := range s.Partitions {
@@ -187,15 +187,15 @@ func (b *bulk) run(ctx context.Context) error {
 	if b.DryRun {
 		return nil
 	}
-	return b.actOnAll(ctx)
+	return b.actOnAll()
 }
 
 // purgeState removes everything that is in the state, without a look at it.
-func (b *bulk) purgeState(ctx context.Context, partitions int) error {
+func (b *bulk) purgeState(partitions int) error {
 	for index := range partitions {
 		for {
 			before := b.progress.Done
-			if err := b.step(ctx, b.queue.partition(index), nil); err != nil {
+			if err := b.step(b.queue.partition(index), nil); err != nil {
 				return err
 			}
 			if b.progress.Done-before < store.MaxBatch {
@@ -239,7 +239,7 @@ func (b *bulk) add(r *store.Record) {
 }
 
 // actOnAll acts on what was found, in the order of Record.At, each partition in steps.
-func (b *bulk) actOnAll(ctx context.Context) error {
+func (b *bulk) actOnAll() error {
 	slices.SortFunc(b.found, func(x, y target) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), bytes.Compare(x.id[:], y.id[:]))
 	})
@@ -252,7 +252,7 @@ func (b *bulk) actOnAll(ctx context.Context) error {
 		if len(waiting[index]) < store.MaxBatch {
 			continue
 		}
-		if err := b.step(ctx, b.queue.partition(index), waiting[index]); err != nil {
+		if err := b.step(b.queue.partition(index), waiting[index]); err != nil {
 			return err
 		}
 		waiting[index] = waiting[index][:0]
@@ -261,7 +261,7 @@ func (b *bulk) actOnAll(ctx context.Context) error {
 		if len(batch) == 0 {
 			continue
 		}
-		if err := b.step(ctx, b.queue.partition(index), batch); err != nil {
+		if err := b.step(b.queue.partition(index), batch); err != nil {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ func (b *bulk) actOnAll(ctx context.Context) error {
 }
 
 // step acts on up to store.MaxBatch messages of a partition.
-func (b *bulk) step(ctx context.Context, p store.Partition, batch []target) error {
+func (b *bulk) step(p store.Partition, batch []target) error {
 	before := b.progress.Done
 	err := b.act(b, p, batch)
 	if batch == nil { // nobody has looked at them

@@ -135,7 +135,7 @@ func TestMoves_SayWhyNot(t *testing.T) {
 				"cancel":     r.q.Cancel(r.Context(), test.ref),
 			} {
 				for _, kind := range []error{dueq.ErrDead, dueq.ErrRunning, dueq.ErrNotFound} {
-					if errors.Is(err, kind) != (errors.Is(test.want, kind)) {
+					if errors.Is(err, kind) != errors.Is(test.want, kind) {
 						r.Errorf("%s %s: %v, want exactly %v", op, test.ref, err, test.want)
 					}
 				}
