@@ -45,9 +45,13 @@ type ConsumeOptions struct {
 	// MaxHold ends the extending of leases of messages held for longer, as a guard
 	// against handlers that hang. Default 0: none.
 	MaxHold time.Duration
-	// Backoff returns how long to wait before the next delivery of a message that has
-	// failed so many times, from 1. Default Backoff(time.Second, time.Hour).
-	Backoff func(failures int) time.Duration
+	// Backoff returns how long a message waits that a handler has failed on: d is the
+	// delivery that has failed (d.Failures does not count that), err what the handler returned,
+	// or describes its panic. The methods of d that settle return ErrInvalid here. What is
+	// negative means 0, what is above 10 years means that. It is called by many goroutines at
+	// a time, and not when err says what to do ([RetryAfter], [Reject], [Drop]). Default
+	// [DefaultBackoff]; [Backoff] makes an exponential one.
+	Backoff func(d *Delivery, err error) time.Duration
 	// AtMostOnce acks messages as they are handed out, before handlers see them: never
 	// twice, but a message is lost when its handler fails, when its process dies, and when
 	// the reply to the claim that handed it out is lost: 183 of 10,000 in a test in which
@@ -140,7 +144,10 @@ func (q *Queue) consumerConfig(partitions int, c ConsumeOptions) consumer.Config
 	return consumer.Config{
 		Store: q.client.store, Queue: q.name, Partitions: partitions,
 		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
-		Backoff: c.Backoff, Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
+		Backoff: func(held *consumer.Held, err error) time.Duration {
+			return c.Backoff(newDelivery(q.name, &held.Delivery, nil), err)
+		},
+		Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
 		Lease: c.Lease, Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
 	}
 }
@@ -178,7 +185,7 @@ func (c ConsumeOptions) complete() (ConsumeOptions, error) {
 	c.Lease = cmp.Or(c.Lease, defaultLease)
 	c.Grace = cmp.Or(c.Grace, defaultGrace)
 	if c.Backoff == nil {
-		c.Backoff = Backoff(time.Second, time.Hour)
+		c.Backoff = DefaultBackoff
 	}
 	if c.Name == "" {
 		c.Name = hostName()

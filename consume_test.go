@@ -16,7 +16,7 @@ import (
 
 var errNoLuck = errors.New("no luck")
 
-func inAnHour(int) time.Duration { return time.Hour }
+func inAnHour(*dueq.Delivery, error) time.Duration { return time.Hour }
 
 func TestHandlerResults(t *testing.T) {
 	t.Parallel()
@@ -119,7 +119,12 @@ func TestRetriesUntilItWorks(t *testing.T) {
 				return errNoLuck
 			}
 			return nil
-		}, dueq.ConsumeOptions{Backoff: func(failures int) time.Duration { return time.Duration(failures) * time.Minute }})
+		}, dueq.ConsumeOptions{Backoff: func(d *dueq.Delivery, err error) time.Duration {
+			if !errors.Is(err, errNoLuck) {
+				r.Errorf("Backoff was passed %v, want what the handler returned", err)
+			}
+			return time.Duration(d.Failures+1) * time.Minute
+		}})
 		r.sleep(time.Hour)
 		_, err := consumer.end()
 		r.must(err)

@@ -129,7 +129,7 @@ func (m *member) result(whole error) error {
 }
 
 // Fail gives a delivery of a batch a result of its own, as if a handler had returned err
-// for it alone: nil acks it, an error nacks it, [RetryAfter], [Reject] and [Drop] choose
+// for it alone: nil acks it, an error nacks it, [RetryAfter], [Snooze], [Reject] and [Drop] choose
 // otherwise. It is applied when the handler of the batch has returned; the last call
 // counts. It is for handlers of [Queue.ConsumeBatch] and panics elsewhere.
 func (d *Delivery) Fail(err error) {

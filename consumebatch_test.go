@@ -199,7 +199,7 @@ func TestConsumeBatch_SurvivesGoexitAndPanics(t *testing.T) {
 				panic("oh no")
 			}
 			return nil
-		}, dueq.BatchOptions{ConsumeOptions: dueq.ConsumeOptions{Backoff: func(int) time.Duration { return time.Second }}})
+		}, dueq.BatchOptions{ConsumeOptions: dueq.ConsumeOptions{Backoff: func(*dueq.Delivery, error) time.Duration { return time.Second }}})
 		r.sendMany(3)
 		r.sleep(time.Minute)
 		_, err := consumer.end()

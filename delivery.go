@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -24,6 +25,7 @@ type Delivery struct {
 
 	Attempt     int       // of this delivery, from 1; grows with every delivery
 	Failures    int       // deliveries before this one that failed
+	Snoozes     int       // deliveries before this one that were snoozed, since the last redrive
 	MaxAttempts int       // failures after which the message is dead
 	Due         time.Time // by the store's clock
 	SentAt      time.Time // by the producer's clock
@@ -32,9 +34,9 @@ type Delivery struct {
 	holder holder
 }
 
-// holder settles the delivery it belongs to; spans are in ms.
+// holder settles the delivery it belongs to.
 type holder interface {
-	Settle(ctx context.Context, verdict store.Verdict, delay int64, failure string) error
+	Settle(ctx context.Context, v consumer.Verdict) error
 }
 
 func newDelivery(queue string, d *store.Delivery, h holder) *Delivery {
@@ -46,16 +48,22 @@ func makeDelivery(queue string, d *store.Delivery, h holder) Delivery {
 	id := d.Receipt.ID
 	return Delivery{
 		ID: id.String(), Queue: queue, Key: d.Key, Headers: d.Headers, Body: d.Body,
-		Attempt: d.Receipt.Attempt, Failures: d.Failures, MaxAttempts: d.MaxAttempts,
+		Attempt: d.Receipt.Attempt, Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
 		Due: fromInstant(d.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(d.Expiry),
 		holder: h,
 	}
 }
 
+// LastAttempt reports whether the message is dead if this delivery fails: d.Failures and
+// one more reach d.MaxAttempts. A handler can then do what is left to do, such as
+// notifying somebody. A rejection makes a message dead before that, and a redrive gives it
+// new attempts.
+func (d *Delivery) LastAttempt() bool { return d.Failures+1 >= d.MaxAttempts }
+
 // Ack says that the message is done: leased -> (gone). Errors: [ErrLeaseLost]. A
 // message that is already gone is no error.
 func (d *Delivery) Ack(ctx context.Context) error {
-	return d.settle(ctx, store.Ack, 0, nil)
+	return d.settleAfter(ctx, store.Ack, 0, nil)
 }
 
 // Nack says that the delivery failed: leased -> scheduled after delay, or dead if its
@@ -63,43 +71,66 @@ func (d *Delivery) Ack(ctx context.Context) error {
 // Record.LastFailure. If it was cancelled meanwhile, it is removed. Errors:
 // [ErrInvalid], [ErrLeaseLost], [ErrCancelled] (removed).
 func (d *Delivery) Nack(ctx context.Context, delay time.Duration, reason error) error {
-	return d.settle(ctx, store.Nack, delay, reason)
+	return d.settleAfter(ctx, store.Nack, delay, reason)
 }
 
-// Release gives the message back unharmed: leased -> ready, with no failure counted.
-// Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
-func (d *Delivery) Release(ctx context.Context) error {
-	return d.settle(ctx, store.Release, 0, nil)
+// Release gives the message back unharmed: leased -> scheduled after delay (up to 10
+// years), or ready when that is 0, with no failure counted. Errors: [ErrInvalid],
+// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+func (d *Delivery) Release(ctx context.Context, delay time.Duration) error {
+	return d.settleAfter(ctx, store.Release, delay, nil)
+}
+
+// Snooze gives the message back because the time for it has not come: leased -> scheduled
+// after delay (up to 10 years), or ready when that is 0. No failure is counted, so it can be
+// snoozed any number of times; Delivery.Snoozes and Record.Snoozes count them. Record.LastFailure
+// becomes "snoozed: " and the reason, or "snoozed" (cut at 1 KiB). Errors: [ErrInvalid],
+// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+func (d *Delivery) Snooze(ctx context.Context, delay time.Duration, reason string) error {
+	return d.settleAfter(ctx, store.Snooze, delay, &consumer.SnoozeError{Reason: reason})
 }
 
 // Reject makes the message a dead letter, whatever its attempts: leased -> dead, with
 // the text of reason (may be nil; cut at 1 KiB) as Record.LastFailure. Errors:
 // [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
 func (d *Delivery) Reject(ctx context.Context, reason error) error {
-	return d.settle(ctx, store.Reject, 0, reason)
+	return d.settleAfter(ctx, store.Reject, 0, reason)
 }
 
 // Extend makes the lease end span from now at the earliest: 1 s to 12 h; it never
 // shortens it. Errors: [ErrInvalid]; [ErrLeaseLost], also when the message is gone;
 // [ErrCancelled]: extended, but the message was cancelled and should be given up.
 func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
-	return d.settle(ctx, store.Extend, span, nil)
+	return d.settleAfter(ctx, store.Extend, span, nil)
 }
 
-func (d *Delivery) settle(ctx context.Context, v store.Verdict, delay time.Duration, reason error) error {
-	err := ctx.Err()
-	switch {
-	case err != nil:
-	case delay < 0:
-		err = invalid("delay", "%s is negative", delay)
-	case d.holder == nil:
-		err = invalid("delivery", "was not received from a queue")
-	default:
-		failure := ""
-		if reason != nil {
-			failure = fmt.Sprint(reason)
-		}
-		err = d.holder.Settle(ctx, v, toSpan(delay), failure)
+// Settle settles the delivery by what a handler returned for it, as [Queue.Consume] does: nil
+// acks it, the errors that [RetryAfter], [Snooze], [Reject] and [Drop] return do what they say,
+// any other error nacks it with [DefaultBackoff]. It is for handlers that are called on what
+// [Queue.Receive] returned. Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was
+// cancelled meanwhile); verdict itself is not among them.
+func (d *Delivery) Settle(ctx context.Context, verdict error) error {
+	return d.settle(ctx, consumer.Judge(verdict, false, func() time.Duration { return DefaultBackoff(d, verdict) }))
+}
+
+func (d *Delivery) settleAfter(ctx context.Context, v store.Verdict, delay time.Duration, reason error) error {
+	if delay < 0 {
+		return fail(string(v), d.Queue, d.ID, invalid("delay", "%s is negative", delay))
 	}
-	return fail(string(v), d.Queue, d.ID, err)
+	failure := ""
+	if reason != nil {
+		failure = fmt.Sprint(reason)
+	}
+	return d.settle(ctx, consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failure})
+}
+
+func (d *Delivery) settle(ctx context.Context, v consumer.Verdict) error {
+	err := ctx.Err()
+	if err == nil && d.holder == nil {
+		err = invalid("delivery", "was not received from a queue")
+	}
+	if err == nil {
+		err = d.holder.Settle(ctx, v)
+	}
+	return fail(string(v.Verdict), d.Queue, d.ID, err)
 }

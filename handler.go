@@ -11,8 +11,8 @@ import (
 
 // Handler does the work that a message asks for. What it returns settles the
 // delivery: nil acks it; an error nacks it, to be delivered again after
-// [ConsumeOptions].Backoff; [RetryAfter], [Reject] and [Drop] choose otherwise, also
-// when they are wrapped. A panic, or runtime.Goexit, is a failure like an error.
+// [ConsumeOptions].Backoff; [RetryAfter], [Snooze], [Reject] and [Drop] choose otherwise,
+// also when they are wrapped. A panic, or runtime.Goexit, is a failure like an error.
 //
 // ctx ends, with this [context.Cause]: [ErrLeaseLost] when the message is or could soon
 // be somebody else's; [ErrCancelled] when the message was cancelled; [ErrClosed] when
@@ -41,6 +41,14 @@ func JSON[T any](h func(ctx context.Context, v T, d *Delivery) error) Handler {
 // message is dead.
 func RetryAfter(d time.Duration, err error) error {
 	return &consumer.RetryError{Delay: toSpan(max(d, 0)), Err: err}
+}
+
+// Snooze returns a handler's error that says "not now": the message is delivered again
+// after d (negative: 0; at most 10 years), and no failure is counted. Delivery.Snoozes tells
+// how often that has happened, and Record.LastFailure has the reason. The effect is that of
+// [Delivery.Snooze].
+func Snooze(d time.Duration, reason string) error {
+	return &consumer.SnoozeError{Delay: toSpan(max(d, 0)), Reason: reason}
 }
 
 // Reject wraps a handler's error so that the message becomes a dead letter at once.

@@ -54,7 +54,7 @@ func TestConsume_StartIsRecordedForSuspectsAndLastAttemptsOnly(t *testing.T) {
 			r.send(m)
 		}
 		failing := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return context.Canceled },
-			dueq.ConsumeOptions{Backoff: func(int) time.Duration { return time.Second }})
+			dueq.ConsumeOptions{Backoff: func(*dueq.Delivery, error) time.Duration { return time.Second }})
 		synctest.Wait()
 		if n := r.net.count("start"); n != 0 {
 			r.Errorf("%d starts are recorded of fresh messages, want none", n)

@@ -97,7 +97,7 @@ func TestPromise3OneHolderAtATime(t *testing.T) {
 			again = time.Now()
 			pass(5 * lease)
 			return errors.New("not done")
-		}, dueq.ConsumeOptions{Lease: lease, Backoff: func(int) time.Duration { return time.Hour }})
+		}, dueq.ConsumeOptions{Lease: lease, Backoff: func(*dueq.Delivery, error) time.Duration { return time.Hour }})
 		r.sleep(10 * lease)
 		_, err := cut.end()
 		r.must(err)

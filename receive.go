@@ -232,11 +232,11 @@ type received struct {
 }
 
 // Settle asks the store once.
-func (r *received) Settle(ctx context.Context, v store.Verdict, delay int64, failure string) error {
-	item := store.Settlement{Receipt: r.receipt, Delay: delay, Failure: consumer.Cut(failure)}
-	code, err := r.receiver.Settle(ctx, r.partition, v, item)
+func (r *received) Settle(ctx context.Context, v consumer.Verdict) error {
+	item := store.Settlement{Receipt: r.receipt, Delay: v.Delay, Failure: consumer.Cut(v.Failure)}
+	code, err := r.receiver.Settle(ctx, r.partition, v.Verdict, item)
 	if err != nil {
 		return err
 	}
-	return consumer.CodeError(v, code)
+	return consumer.CodeError(v.Verdict, code)
 }

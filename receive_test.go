@@ -120,12 +120,12 @@ func TestReceivedDeliveryIsSettledByHand(t *testing.T) {
 		}
 		d := receive()
 		if d.Queue != "work" || d.Key != "k" || d.Headers["a"] != "b" || string(d.Body) != "body" ||
-			d.Attempt != 1 || d.Failures != 0 || d.MaxAttempts != 20 || !d.Due.Equal(start) || !d.ExpiresAt.Equal(start.Add(time.Hour)) {
+			d.Attempt != 1 || d.Failures != 0 || d.MaxAttempts != 25 || !d.Due.Equal(start) || !d.ExpiresAt.Equal(start.Add(time.Hour)) {
 			r.Errorf("%+v", d)
 		}
 		r.must(d.Extend(ctx, time.Minute))
 		r.sleep(30 * time.Second)
-		r.must(d.Release(ctx))
+		r.must(d.Release(ctx, 0))
 		first, d := d, receive()
 		if d.Attempt != 2 || d.Failures != 0 {
 			r.Errorf("after a release: %+v", d)

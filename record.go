@@ -35,9 +35,12 @@ type Record struct {
 	ExpiresAt   time.Time // zero: never
 	Attempt     int       // deliveries so far
 	Failures    int       // deliveries that failed, since the last redrive
+	Snoozes     int       // deliveries that were snoozed, since the last redrive
 	MaxAttempts int
-	LastFailure string // up to 1 KiB; "" if none
-	Cancelling  bool   // leased, and its holder has been asked to stop
+	// LastFailure is the last text that was given with the end of a delivery, up to 1 KiB: of
+	// an error, "snoozed: " and a reason, or "lease ran out". "" if none.
+	LastFailure string
+	Cancelling  bool // leased, and its holder has been asked to stop
 }
 
 // Get returns a message with its whole body, live or dead. Errors: [ErrNotFound] when

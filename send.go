@@ -138,9 +138,9 @@ func (q *Queue) identify(m *store.Message, partitions int) error {
 	return nil
 }
 
-// defaultMaxAttempts is what a message without MaxAttempts gets: with the default
-// backoff, 20 attempts take about half a day.
-const defaultMaxAttempts = 20
+// defaultMaxAttempts is what a message without MaxAttempts gets: with [DefaultBackoff], 25
+// attempts take about 20 days, so that an outage of a weekend makes no dead letters.
+const defaultMaxAttempts = 25
 
 // plain returns m as the store takes it, without an id if it has none, or what is
 // wrong with it.

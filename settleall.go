@@ -39,7 +39,7 @@ func settleAll(ctx context.Context, deliveries []*Delivery, v store.Verdict, del
 			shares[from] = append(shares[from], i)
 			continue
 		}
-		settling.Go(func() { errs[i] = d.settle(ctx, v, delay, reason) })
+		settling.Go(func() { errs[i] = d.settleAfter(ctx, v, delay, reason) })
 	}
 	how := store.Settlement{Delay: toSpan(delay)}
 	if reason != nil {

@@ -17,7 +17,6 @@
 package dueqtest
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -96,8 +95,9 @@ func (c *Client) Send(queue string, m dueq.Message) string {
 }
 
 // Deliver hands every message that is due now to h, in order, and settles it by what h
-// returns, as Consume would: a panic is a failure, too, and is logged in the test. The backoff is 1 s, 2 s, 4 s and so on up to 1 h, without a
-// random part. It returns how many messages there were. A message that h sends to the
+// returns, as Consume would: a panic is a failure, too, and is logged in the test. The backoff is the
+// default one without its random part: n^4 + 15 s after the n-th failure, so 16 s, 31 s, 96 s and so
+// on. It returns how many messages there were. A message that h sends to the
 // queue, due at once, waits for the next Deliver.
 func (c *Client) Deliver(queue string, h dueq.Handler) int {
 	c.t.Helper()
@@ -220,8 +220,11 @@ func (c *Client) receiveAll(queue string) []*dueq.Delivery {
 func (c *Client) handle(h dueq.Handler, d *dueq.Delivery) {
 	c.t.Helper()
 	ctx := c.t.Context()
-	v := consumer.Judge(c.call(h, d), false, func() time.Duration { return backoff(d.Failures + 1) })
-	err := settle(ctx, d, v)
+	verdict := c.call(h, d)
+	if _, chosen := errors.AsType[*consumer.RetryError](verdict); verdict != nil && !chosen {
+		verdict = dueq.RetryAfter(consumer.DefaultWait(d.Failures+1), verdict) // which no other verdict heeds
+	}
+	err := d.Settle(ctx, verdict)
 	if err != nil && !errors.Is(err, dueq.ErrLeaseLost) && !errors.Is(err, dueq.ErrCancelled) && !c.faults.made(err) {
 		c.t.Fatalf("dueqtest: %v", err)
 	}
@@ -237,23 +240,6 @@ func (c *Client) call(h dueq.Handler, d *dueq.Delivery) (err error) {
 		}
 	}()
 	return h(c.t.Context(), d)
-}
-
-func settle(ctx context.Context, d *dueq.Delivery, v consumer.Verdict) error {
-	switch v.Verdict {
-	case store.Nack:
-		return d.Nack(ctx, time.Duration(v.Delay)*time.Millisecond, errors.New(v.Failure))
-	case store.Reject:
-		return d.Reject(ctx, errors.New(v.Failure))
-	default:
-		return d.Ack(ctx)
-	}
-}
-
-// backoff is Consume's default without the random part.
-func backoff(failures int) time.Duration {
-	const most = 12 // doublings until an hour is passed
-	return min(time.Second<<min(failures-1, most), time.Hour)
 }
 
 // clock is moved by hand.

@@ -45,10 +45,11 @@ func TestDeliverSettlesLikeConsume(t *testing.T) {
 		delay time.Duration
 	}{
 		{"nil acks", nil, "", 0},
-		{"an error is retried after a second", fault, dueq.Scheduled, time.Second},
+		{"an error is retried after 16 seconds", fault, dueq.Scheduled, 16 * time.Second},
 		{"retry after", dueq.RetryAfter(time.Minute, fault), dueq.Scheduled, time.Minute},
+		{"snooze", dueq.Snooze(time.Minute, "busy"), dueq.Scheduled, time.Minute},
 		{"reject", dueq.Reject(fault), dueq.Dead, 0},
-		{"a panic is a failure", nil, dueq.Scheduled, time.Second},
+		{"a panic is a failure", nil, dueq.Scheduled, 16 * time.Second},
 		{"drop", dueq.Drop(fault), "", 0},
 	}
 	for _, test := range tests {

@@ -129,6 +129,7 @@ type Counters struct {
 	Acked        int64
 	Nacked       int64
 	Released     int64
+	Snoozed      int64
 	Rejected     int64
 	LeaseLost    int64 // leases that ran out
 	DeadLettered int64

@@ -46,6 +46,7 @@ type Record struct {
 	Expiry      int64 // instant after which it is no longer delivered; 0: none
 	Attempt     int   // deliveries so far
 	Failures    int   // deliveries that failed, since the last redrive
+	Snoozes     int   // deliveries that were snoozed, since the last redrive
 	LastFailure string
 	Cancelling  bool // leased, and its holder has been asked to stop
 }
@@ -60,6 +61,7 @@ type Delivery struct {
 	MaxAttempts int
 	Expiry      int64
 	Failures    int // before this delivery
+	Snoozes     int // likewise
 	Suspicion   Suspicion
 }
 

@@ -12,8 +12,11 @@ const (
 	Ack     Verdict = "ack"     // done: leased -> (gone)
 	Nack    Verdict = "nack"    // failed: leased -> scheduled after Delay, or dead when out of attempts
 	Release Verdict = "release" // given back unharmed: leased -> scheduled after Delay; no failure
-	Reject  Verdict = "reject"  // leased -> dead
-	Extend  Verdict = "extend"  // leased -> leased until Delay from now, never shortened
+	// Snooze is Release by a handler that wants to be called later: leased -> scheduled after
+	// Delay, no failure; how often is counted, and Failure says why.
+	Snooze Verdict = "snooze"
+	Reject Verdict = "reject" // leased -> dead
+	Extend Verdict = "extend" // leased -> leased until Delay from now, never shortened
 	// Start is Extend, and records that the handler of this delivery is about to run:
 	// from then on, a lease that runs out is a failure (see [Suspicion]).
 	Start Verdict = "start"
@@ -29,7 +32,7 @@ type SettleRequest struct {
 //
 // Its Code: OK; Gone (the message is no more: a success for everything but Extend and
 // Start); LeaseLost (another delivery may have begun; nothing was changed); Cancelled
-// (for Nack, Release, Reject: removed, as was asked for; for Extend and Start: the
+// (for Nack, Release, Snooze, Reject: removed, as was asked for; for Extend and Start: the
 // holder should stop, the lease is extended); Dead (Nack used up the attempts). A verdict repeated
 // with the same receipt gets the same code, or Gone.
 //
@@ -37,14 +40,14 @@ type SettleRequest struct {
 // its message back.
 type Settlement struct {
 	Receipt Receipt
-	Delay   int64  // Nack, Release: span to the new due time; Extend, Start: span to the new end of the lease
-	Failure string // Nack, Reject: why, at most MaxFailure bytes
+	Delay   int64  // Nack, Release, Snooze: span to the new due time; Extend, Start: span to the new end of the lease
+	Failure string // Nack, Reject, Snooze: why, at most MaxFailure bytes
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r SettleRequest) Validate() error {
-	if !slices.Contains([]Verdict{Ack, Nack, Release, Reject, Extend, Start}, r.Verdict) {
-		return invalid("verdict", "%s is none of ack, nack, release, reject, extend, start", quote(string(r.Verdict)))
+	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Reject, Extend, Start}, r.Verdict) {
+		return invalid("verdict", "%s is none of ack, nack, release, snooze, reject, extend, start", quote(string(r.Verdict)))
 	}
 	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err

@@ -67,8 +67,8 @@ type Store interface {
 	// order of their names when queue is empty. An unknown queue is ErrNotFound.
 	Stats(ctx context.Context, queue string) ([]Stats, error)
 
-	// Redrive brings dead messages back, due now or after a delay, with their failures and
-	// TTLs forgotten: dead -> scheduled, ready. Codes: OK, NotFound (also when it is not
+	// Redrive brings dead messages back, due now or after a delay, with their failures,
+	// snoozes and TTLs forgotten: dead -> scheduled, ready. Codes: OK, NotFound (also when it is not
 	// dead), Duplicate, Stale.
 	Redrive(ctx context.Context, p Partition, r RedriveRequest) ([]PushResult, error)
 

@@ -11,7 +11,7 @@ package store
 // time is dead after MaxAttempts failures and at most one delivery more, its first.
 type Suspicion uint8
 
-// The suspicions. Nack, Reject and a Release after Start return a message to
+// The suspicions. Nack, Snooze, Reject and a Release after Start return a message to
 // Unsuspected: its handler has returned. A Release without Start changes nothing.
 const (
 	// Unsuspected: no lease has run out since a handler returned.

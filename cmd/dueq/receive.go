@@ -19,6 +19,7 @@ type delivery struct {
 	content
 	Attempt     int    `json:"attempt"`
 	Failures    int    `json:"failures"`
+	Snoozes     int    `json:"snoozes"`
 	MaxAttempts int    `json:"max_attempts"`
 	Due         string `json:"due"`
 	SentAt      string `json:"sent_at"`
@@ -28,7 +29,7 @@ type delivery struct {
 func newDelivery(d *dueq.Delivery) *delivery {
 	return &delivery{
 		ID: d.ID, Queue: d.Queue, content: newContent(d.Key, d.Headers, d.Body),
-		Attempt: d.Attempt, Failures: d.Failures, MaxAttempts: d.MaxAttempts,
+		Attempt: d.Attempt, Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
 		Due: timestamp(d.Due), SentAt: timestamp(d.SentAt), ExpiresAt: timestamp(d.ExpiresAt),
 	}
 }
@@ -114,7 +115,7 @@ func (a *app) settle(ctx context.Context, d *dueq.Delivery, release bool) error 
 		return err
 	}
 	if release {
-		return d.Release(ctx)
+		return d.Release(ctx, 0)
 	}
 	return d.Ack(ctx)
 }
@@ -123,7 +124,7 @@ func (a *app) settle(ctx context.Context, d *dueq.Delivery, release bool) error 
 // has to wait for the leases to end.
 func giveBack(ctx context.Context, rest []*dueq.Delivery, err error) error {
 	for _, d := range rest {
-		_ = d.Release(ctx) // if it fails the lease ends by itself; err is what is told
+		_ = d.Release(ctx, 0) // if it fails the lease ends by itself; err is what is told
 	}
 	return err
 }

@@ -64,6 +64,7 @@ type record struct {
 	ExpiresAt   string `json:"expires_at,omitempty"`
 	Attempt     int    `json:"attempt"`
 	Failures    int    `json:"failures"`
+	Snoozes     int    `json:"snoozes"`
 	MaxAttempts int    `json:"max_attempts"`
 	LastFailure string `json:"last_failure,omitempty"`
 	Cancelling  bool   `json:"cancelling,omitempty"`
@@ -77,7 +78,7 @@ func newRecord(r dueq.Record) record {
 	view := record{
 		ID: r.ID, Queue: r.Queue, State: r.State, content: newContent(r.Key, r.Headers, body), BodySize: r.BodySize,
 		SentAt: timestamp(r.SentAt), ExpiresAt: timestamp(r.ExpiresAt),
-		Attempt: r.Attempt, Failures: r.Failures, MaxAttempts: r.MaxAttempts,
+		Attempt: r.Attempt, Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
 		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
 	}
 	switch r.State {

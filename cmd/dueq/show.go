@@ -24,6 +24,7 @@ func (r *record) text() string {
 		{"expires", r.ExpiresAt},
 		{"attempt", strconv.Itoa(r.Attempt)},
 		{"failures", fmt.Sprintf("%d of %d", r.Failures, r.MaxAttempts)},
+		{"snoozes", countText(r.Snoozes)},
 		{"last failure", r.LastFailure},
 		{"headers", r.headerText()},
 		{"body", fmt.Sprintf("%d bytes", r.BodySize)},
@@ -38,6 +39,14 @@ func (r *record) text() string {
 		}
 	}
 	return term.Table(shown[0], shown[1:]) + "\n" + term.Escape(r.bodyText()) + "\n"
+}
+
+// countText writes a count, "" for 0.
+func countText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.Itoa(n)
 }
 
 // refHelp explains arguments that name a message.

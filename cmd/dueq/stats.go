@@ -40,6 +40,7 @@ type queueStats struct {
 	Purged       int64 `json:"purged"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Consumers    int   `json:"consumers"`
+	Snoozed      int64 `json:"snoozed"`
 }
 
 func newQueueStats(s dueq.Stats) queueStats {
@@ -52,6 +53,7 @@ func newQueueStats(s dueq.Stats) queueStats {
 		Redriven: c.Redriven, Duplicates: c.Duplicates,
 		OldestReadyMS: s.OldestReady,
 		Replaced:      c.Replaced, Purged: c.Purged, DeadLettered: c.DeadLettered, Consumers: s.Consumers,
+		Snoozed: c.Snoozed,
 	}
 }
 

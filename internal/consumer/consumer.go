@@ -38,7 +38,7 @@ type Config struct {
 	Log        *slog.Logger
 
 	Handle  func(context.Context, *Held) error
-	Backoff func(failures int) time.Duration
+	Backoff func(*Held, error) time.Duration
 
 	// HandleBatch, if it is set, is called instead of Handle, with up to Batch deliveries.
 	// It returns the result of each.

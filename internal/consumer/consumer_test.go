@@ -186,6 +186,10 @@ func TestJudge(t *testing.T) {
 		{"retry while stopping", &RetryError{Err: fault}, true, Verdict{Verdict: store.Release}},
 		{"reject while stopping", &RejectError{Err: fault}, true, Verdict{Verdict: store.Reject, Failure: "no luck"}},
 		{"reject for no reason", &RejectError{}, false, Verdict{Verdict: store.Reject, Failure: "rejected"}},
+		{"snooze", &SnoozeError{Delay: 7, Reason: "busy"}, false, Verdict{Verdict: store.Snooze, Delay: 7, Failure: "snoozed: busy"}},
+		{"snooze while stopping", &SnoozeError{Delay: 7}, true, Verdict{Verdict: store.Snooze, Delay: 7, Failure: "snoozed"}},
+		{"snooze beyond all limits, wrapped", fmt.Errorf("x: %w", &SnoozeError{Delay: 1 << 62}), false, Verdict{Verdict: store.Snooze, Delay: store.MaxDelay, Failure: "snoozed"}},
+		{"a rejection wins over a snooze", &RejectError{Err: &SnoozeError{Reason: "busy"}}, false, Verdict{Verdict: store.Reject, Failure: "snoozed: busy"}},
 		{"drop", &DropError{Err: fault}, false, Verdict{Verdict: store.Ack}},
 		{"the outermost wins not, a rejection does", &RetryError{Err: &RejectError{Err: fault}}, false, Verdict{Verdict: store.Reject, Failure: "no luck"}},
 		{"an error that panics", panicky{}, false, Verdict{Verdict: store.Nack, Delay: 1500, Failure: "%!v(PANIC=Error method: oh no)"}},
@@ -209,18 +213,18 @@ func TestBackoffOfTheUserIsNotTrusted(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
-		backoff func(int) time.Duration
+		backoff func(*Held, error) time.Duration
 		want    time.Duration
 	}{
-		{"negative", func(int) time.Duration { return -1 }, 0},
-		{"beyond all limits", func(int) time.Duration { return 1 << 62 }, store.MaxDelay * time.Millisecond},
-		{"panics", func(int) time.Duration { panic("oh no") }, time.Minute},
+		{"negative", func(*Held, error) time.Duration { return -1 }, 0},
+		{"beyond all limits", func(*Held, error) time.Duration { return 1 << 62 }, store.MaxDelay * time.Millisecond},
+		{"panics", func(*Held, error) time.Duration { panic("oh no") }, time.Minute},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			w := &work{config: Config{Backoff: test.backoff, Log: slog.New(slog.DiscardHandler)}}
-			if got := w.backoff(1); got != test.want {
+			if got := w.backoff(&Held{}, nil); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}
 		})

@@ -49,13 +49,13 @@ const (
 
 // Settle tells the store the verdict on the delivery, for a handler that does so by
 // itself. What the handler returns is ignored then.
-func (h *Held) Settle(ctx context.Context, v store.Verdict, delay int64, failure string) error {
-	if v == store.Extend {
-		return h.settler.extend(ctx, h, delay)
+func (h *Held) Settle(ctx context.Context, v Verdict) error {
+	if v.Verdict == store.Extend {
+		return h.settler.extend(ctx, h, v.Delay)
 	}
 	h.turn.Lock()
 	defer h.turn.Unlock()
-	return h.settler.settle(ctx, h, v, delay, failure)
+	return h.settler.settle(ctx, h, v)
 }
 
 // begin makes the context of the handler, unless there is a reason not to start it: it

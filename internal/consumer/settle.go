@@ -39,11 +39,15 @@ type target struct {
 
 type line = batch.Line[settling, settlement]
 
-// settling is a delivery with its verdict.
+// settling is a delivery with the details of its verdict.
 type settling struct {
 	held    *Held
 	delay   int64
 	failure string
+}
+
+func newSettling(h *Held, v Verdict) settling {
+	return settling{held: h, delay: v.Delay, failure: Cut(v.Failure)}
 }
 
 // settlement is what the store said.
@@ -94,17 +98,17 @@ func (s *settler) line(t target) *line {
 
 // settle tells one verdict, for as long as it takes and is not too late. With
 // ErrLeaseLost and ErrCancelled, too, all is said.
-func (s *settler) settle(ctx context.Context, h *Held, v store.Verdict, delay int64, failure string) error {
-	item := settling{h, delay, Cut(failure)}
-	if err := item.validate(v); err != nil {
+func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
+	item := newSettling(h, v)
+	if err := item.validate(v.Verdict); err != nil {
 		return err
 	}
 	h.setPhase(underWay)
-	said, fate := s.line(target{h.Partition, v}).Do(ctx, item)
+	said, fate := s.line(target{h.Partition, v.Verdict}).Do(ctx, item)
 	if fate != batch.Answered {
 		said.err = ctx.Err()
 	}
-	return s.note(h, v, said)
+	return s.note(h, v.Verdict, said)
 }
 
 // start is settle for callers that do not wait: over is called at the end. The deliveries

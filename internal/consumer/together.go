@@ -136,8 +136,8 @@ func (w *work) concludeBatch(all []*Held, results []error) {
 			w.over(h)
 		} else {
 			h.setUnderWay(until)
-			v := w.judge(results[i], h.Delivery.Failures+1, causes[i])
-			verdicts = add(verdicts, target{h.Partition, v.Verdict}, settling{h, v.Delay, Cut(v.Failure)})
+			v := w.judge(h, causes[i], results[i])
+			verdicts = add(verdicts, target{h.Partition, v.Verdict}, newSettling(h, v))
 		}
 		h.turn.Unlock()
 	}

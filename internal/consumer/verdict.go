@@ -23,6 +23,19 @@ func (e *RetryError) Error() string { return text(e.Err, "retry") }
 // Unwrap returns e.Err.
 func (e *RetryError) Unwrap() error { return e.Err }
 
+// SnoozeError puts a message off.
+type SnoozeError struct {
+	Delay  int64 // ms
+	Reason string
+}
+
+func (e *SnoozeError) Error() string {
+	if e.Reason == "" {
+		return "snoozed"
+	}
+	return "snoozed: " + e.Reason
+}
+
 // RejectError makes the message a dead letter.
 type RejectError struct{ Err error }
 
@@ -77,10 +90,10 @@ type Verdict struct {
 	Failure string
 }
 
-// judge turns what a handler returned into a verdict. failures counts this one too;
-// cause is why the handler's context had ended, if it had.
-func (w *work) judge(err error, failures int, cause error) Verdict {
-	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(failures) })
+// judge turns what the handler of h returned into a verdict. cause is why its context had
+// ended, if it had.
+func (w *work) judge(h *Held, cause, err error) Verdict {
+	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(h, err) })
 }
 
 // Judge turns what a handler returned into a verdict. A consumer that is stopping takes
@@ -95,6 +108,9 @@ func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
 	if _, ok := errors.AsType[*DropError](err); ok {
 		return Verdict{Verdict: store.Ack}
 	}
+	if snooze, ok := errors.AsType[*SnoozeError](err); ok {
+		return Verdict{Verdict: store.Snooze, Delay: min(snooze.Delay, store.MaxDelay), Failure: snooze.Error()}
+	}
 	if stopping {
 		return Verdict{Verdict: store.Release}
 	}
@@ -108,14 +124,14 @@ func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
 }
 
 // backoff guards against a function of the user's that panics or returns nonsense.
-func (w *work) backoff(failures int) (d time.Duration) {
+func (w *work) backoff(h *Held, err error) (d time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
 			w.config.Log.Error("dueq: Backoff panicked, one minute is taken", slog.Any("panic", v))
 			d = time.Minute
 		}
 	}()
-	return min(max(w.config.Backoff(failures), 0), store.MaxDelay*time.Millisecond)
+	return min(max(w.config.Backoff(h, err), 0), store.MaxDelay*time.Millisecond)
 }
 
 // Cut shortens a failure text to store.MaxFailure bytes, at the boundary of a rune.

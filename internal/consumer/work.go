@@ -158,7 +158,7 @@ func (w *work) dropUnstarted(h *Held, cause error, delay int64) {
 // settle hands over a verdict.
 func (w *work) settle(h *Held, v Verdict) {
 	h.setUnderWay(time.Now().Add(w.config.Lease))
-	w.settleAll(target{h.Partition, v.Verdict}, settling{h, v.Delay, Cut(v.Failure)})
+	w.settleAll(target{h.Partition, v.Verdict}, newSettling(h, v))
 }
 
 // settleAll hands over verdicts on deliveries that are underWay. They count as held until
@@ -210,7 +210,7 @@ func (w *work) conclude(h *Held, cause, err error) {
 		w.over(h) // by the handler itself, or the lease is somebody else's
 		return
 	}
-	w.settle(h, w.judge(err, h.Delivery.Failures+1, cause))
+	w.settle(h, w.judge(h, cause, err))
 }
 
 // report logs errors that the store does not keep, and panics.

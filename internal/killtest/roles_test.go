@@ -143,7 +143,7 @@ func consume(ctx context.Context, q *dueq.Queue, j job) error {
 	}
 	return q.Consume(ctx, handler, dueq.ConsumeOptions{
 		Concurrency: concurrency, Prefetch: prefetch, Lease: lease,
-		Backoff: func(int) time.Duration { return 50 * time.Millisecond },
+		Backoff: func(*dueq.Delivery, error) time.Duration { return 50 * time.Millisecond },
 	})
 }
 

@@ -28,6 +28,7 @@ const (
 	countRedriven
 	countPurged
 	countDuplicates
+	countSnoozed
 	counters // how many there are
 )
 

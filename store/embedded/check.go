@@ -84,6 +84,8 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	past := e.past()
 	if past.failures > past.deliveries {
 		report("failed %d times in %d deliveries", past.failures, past.deliveries)
+	} else if past.failures+past.snoozes > past.deliveries {
+		report("failed %d times and snoozed %d times in %d deliveries", past.failures, past.snoozes, past.deliveries)
 	}
 	if e.state == dead && past == (history{}) {
 		report("is dead without a history")

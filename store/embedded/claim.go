@@ -224,6 +224,7 @@ func (e *entry) delivery(content payload, due int64) store.Delivery {
 		MaxAttempts: int(e.maxAttempts),
 		Expiry:      e.expiry(),
 		Failures:    int(e.past().failures),
+		Snoozes:     int(e.past().snoozes),
 		Suspicion:   e.past().suspicion,
 	}
 }

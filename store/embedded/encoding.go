@@ -95,12 +95,13 @@ func (r *reader) history() history {
 func appendDeliveries(b []byte, h history) []byte {
 	b = binary.AppendUvarint(b, uint64(h.deliveries))
 	b = binary.AppendUvarint(b, uint64(h.failures))
+	b = binary.AppendUvarint(b, uint64(h.snoozes))
 	return append(b, byte(h.ended), byte(h.suspicion))
 }
 
 func (r *reader) deliveries() history {
 	h := history{
-		deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()),
+		deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()), snoozes: uint32(r.uvarint()),
 		ended: ending(r.byte()), suspicion: store.Suspicion(r.byte()),
 	}
 	if h.suspicion > store.Crashed {

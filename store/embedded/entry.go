@@ -39,9 +39,10 @@ type rare struct {
 type history struct {
 	deliveries uint32
 	failures   uint32 // of them, since the last redrive
+	snoozes    uint32 // likewise
 	ended      ending // the last one
 	suspicion  store.Suspicion
-	failure    string // the last text that came with one
+	failure    string // the last text that was given with one
 }
 
 // ending is how a delivery ended.
@@ -50,6 +51,7 @@ type ending byte
 const (
 	nacked   ending = 'n'
 	released ending = 'r'
+	snoozed  ending = 'z'
 	rejected ending = 'j'
 	lost     ending = 'l' // its lease ran out
 )

@@ -87,6 +87,7 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 		Expiry:      e.expiry(),
 		Attempt:     int(past.deliveries),
 		Failures:    int(past.failures),
+		Snoozes:     int(past.snoozes),
 		LastFailure: past.failure,
 		Cancelling:  e.stopping(),
 	}

@@ -24,7 +24,7 @@ func (p *partition) redriveOne(item store.Redrive, now instant) store.PushResult
 	}
 	// Deliveries are kept: attempts go on growing, so that no receipt is issued twice.
 	past := e.past()
-	past.failures = 0
+	past.failures, past.snoozes = 0, 0
 	p.count(countRedriven)
 	p.note(e, past)
 	p.redrive(e, now.after(item.Delay))

@@ -54,8 +54,8 @@ func (p *partition) mendEntry(e *entry, now instant) {
 		e.forgetLease() // what ended it was lost
 	}
 	past := e.past()
-	if past.failures > past.deliveries {
-		past.deliveries = past.failures
+	if ended := past.failures + past.snoozes; ended > past.deliveries {
+		past.deliveries = ended
 		p.note(e, past)
 	}
 	if e.keyed && e.state != dead && p.byKey[e.key()] != e {

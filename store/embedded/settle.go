@@ -38,6 +38,8 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 		return p.fail(e, nacked, item.Failure, due, now)
 	case store.Reject:
 		p.reject(e, item.Failure, now)
+	case store.Snooze:
+		p.snooze(e, item.Failure, due)
 	default: // Release
 		p.count(countReleased)
 		p.release(e, item.Failure)
@@ -54,6 +56,17 @@ func (p *partition) release(e *entry, text string) {
 		past.suspicion = store.Unsuspected
 	}
 	p.note(e, past)
+}
+
+// snooze ends a delivery that its handler wants to have later. That the handler has
+// returned clears the suspicion.
+func (p *partition) snooze(e *entry, text string, due int64) {
+	past := e.past().and(snoozed, text)
+	past.snoozes++
+	past.suspicion = store.Unsuspected
+	p.count(countSnoozed)
+	p.note(e, past)
+	p.schedule(e, due)
 }
 
 // extend never brings a deadline nearer. A holder that should stop is told so, and
@@ -102,6 +115,8 @@ func endingOf(v store.Verdict) ending {
 		return nacked
 	case store.Release:
 		return released
+	case store.Snooze:
+		return snoozed
 	case store.Reject:
 		return rejected
 	case store.Ack, store.Extend, store.Start:

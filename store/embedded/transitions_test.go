@@ -50,6 +50,8 @@ func TestVerdicts(t *testing.T) {
 		{store.Nack, true, store.CodeCancelled, store.CodeGone, "", 0},
 		{store.Release, false, store.CodeOK, store.CodeOK, store.Scheduled, 0},
 		{store.Release, true, store.CodeCancelled, store.CodeGone, "", 0},
+		{store.Snooze, false, store.CodeOK, store.CodeOK, store.Scheduled, 0},
+		{store.Snooze, true, store.CodeCancelled, store.CodeGone, "", 0},
 		{store.Reject, false, store.CodeOK, store.CodeOK, store.Dead, 1},
 		{store.Reject, true, store.CodeCancelled, store.CodeGone, "", 0},
 		{store.Extend, false, store.CodeOK, store.CodeOK, store.Leased, 0},

@@ -125,7 +125,7 @@ func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (stor
 		}
 		d, err := delivery(receipt, due, records[i])
 		if err == nil {
-			d.Failures, d.Suspicion, failed = failures(i, failed)
+			failed = addHistory(&d, i, failed)
 			result.Deliveries = append(result.Deliveries, d)
 			continue
 		}
@@ -149,23 +149,30 @@ func delivery(receipt, due, stored string) (store.Delivery, error) {
 	}, err
 }
 
-// failures returns how often record i has failed, and what it is suspected of: it takes
-// "index:failures" and the letter of a suspicion, the index from 1, off the front of
-// failed as the records come by.
-func failures(i int, failed string) (n int, s store.Suspicion, rest string) {
+// addHistory adds to the delivery of record i how often it has failed and been snoozed, and
+// what it is suspected of: it takes "index:failures" or "index:failures.snoozes" and the
+// letter of a suspicion, the index from 1, off the front of failed as the records come by.
+func addHistory(d *store.Delivery, i int, failed string) (rest string) {
 	for failed != "" {
 		first, rest, _ := strings.Cut(failed, " ")
 		index, count, _ := strings.Cut(first, ":")
 		switch at := number(index); {
 		case at == int64(i)+1:
-			count, s = suspicion(count)
-			return int(number(count)), s, rest
+			count, d.Suspicion = suspicion(count)
+			d.Failures, d.Snoozes = counted(count)
+			return rest
 		case at > int64(i)+1:
-			return 0, store.Unsuspected, failed
+			return failed
 		}
 		failed = rest // of a record that could not be read
 	}
-	return 0, store.Unsuspected, ""
+	return ""
+}
+
+// counted reads "failures" or "failures.snoozes".
+func counted(text string) (failures, snoozes int) {
+	text, more, _ := strings.Cut(text, ".")
+	return int(number(text)), int(number(more))
 }
 
 // suspicion takes the letter of a suspicion, if there is one, off the end of text.

@@ -56,11 +56,12 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 	if r.ID, err = store.ParseID(id); err != nil {
 		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
-	var how string
 	if history := text(more[0]); history != "" {
-		if _, err := fmt.Sscanf(history, "%d %d %s", &r.Attempt, &r.Failures, &how); err != nil {
+		var failures, how string
+		if _, err := fmt.Sscanf(history, "%d %s %s", &r.Attempt, &failures, &how); err != nil {
 			return fmt.Errorf("history %.40q: %w", history, store.ErrCorrupt)
 		}
+		r.Failures, r.Snoozes = counted(failures)
 	}
 	if r.State == store.Leased {
 		r.Attempt++

@@ -15,7 +15,7 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts[string(r.Verdict)], joint: true}
 	args := func(from int) []any { return s.settleArgs(p, r.Verdict, r.Items[from:]) }
 	switch r.Verdict {
-	case store.Release:
+	case store.Release, store.Snooze:
 		c.keys = s.partitionKeys(p, 4)
 	case store.Extend, store.Start:
 		c.keys = s.partitionKeys(p, 3)
@@ -27,7 +27,7 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 
 func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {
 	args := make([]any, 0, 2+3*len(items))
-	if v == store.Nack || v == store.Release {
+	if v == store.Nack || v == store.Release || v == store.Snooze {
 		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
 	}
 	const usual = 32 // bytes of a receipt
@@ -40,12 +40,12 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	if v == store.Ack {
 		args = append(args, kindOf(items))
 	}
-	if v == store.Nack || v == store.Release || v == store.Extend || v == store.Start {
+	if v != store.Ack && v != store.Reject {
 		for i := range items {
 			args = append(args, items[i].Delay)
 		}
 	}
-	if v == store.Nack || v == store.Reject {
+	if v == store.Nack || v == store.Snooze || v == store.Reject {
 		for i := range items {
 			args = append(args, items[i].Failure)
 		}

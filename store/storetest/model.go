@@ -33,6 +33,7 @@ type entry struct {
 	expiry     int64       // ms
 	deliveries int         // finished ones
 	failures   int
+	snoozes    int
 	ending     store.Verdict // how the last delivery ended; "" none, "lost" run out
 	text       string
 	stopping   bool
@@ -107,7 +108,7 @@ func (e *entry) receipt() store.Receipt {
 func (e *entry) delivery(due int64) store.Delivery {
 	return store.Delivery{
 		Receipt: e.receipt(), Key: e.Key, Headers: e.Headers, Body: e.Body, Due: due,
-		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Failures: e.failures, Suspicion: e.suspicion,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Failures: e.failures, Snoozes: e.snoozes, Suspicion: e.suspicion,
 	}
 }
 
@@ -354,6 +355,11 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 	case v == store.Release:
 		m.counters.Released++
 		e.end(v, 0, item.Failure)
+		e.state, e.at, e.begun = store.Scheduled, m.due(0, item.Delay), false
+	case v == store.Snooze:
+		m.counters.Snoozed++
+		e.end(v, 0, item.Failure)
+		e.snoozes++
 		e.state, e.at, e.begun = store.Scheduled, m.due(0, item.Delay), false
 	case v == store.Reject:
 		m.counters.Rejected++

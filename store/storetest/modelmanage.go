@@ -79,7 +79,7 @@ func (m *model) redrive(item store.Redrive) store.PushResult {
 	if other := m.holder(e.Key); other != nil {
 		return store.PushResult{Code: store.CodeDuplicate, Holder: other.ID}
 	}
-	e.state, e.at, e.failures, e.expiry = store.Scheduled, m.due(0, item.Delay), 0, 0
+	e.state, e.at, e.failures, e.snoozes, e.expiry = store.Scheduled, m.due(0, item.Delay), 0, 0, 0
 	m.counters.Redriven++
 	return store.PushResult{}
 }

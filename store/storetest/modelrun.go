@@ -179,7 +179,7 @@ func (r *trial) settle(s step) {
 		if lengthens(request.Verdict) {
 			item.Delay = store.MinLease + r.span(s)
 		}
-		if s.Flag && (request.Verdict == store.Nack || request.Verdict == store.Reject) {
+		if s.Flag && (request.Verdict == store.Nack || request.Verdict == store.Snooze || request.Verdict == store.Reject) {
 			item.Failure = fmt.Sprintf("failure %d", pick)
 		}
 		request.Items = append(request.Items, item)

@@ -305,17 +305,17 @@ func testSettleTwiceInBatch(d *desk) {
 		if v == store.Ack {
 			want[1] = store.CodeGone
 		}
-		if v == store.Nack || v == store.Release {
+		if v == store.Nack || v == store.Release || v == store.Snooze {
 			item.Delay = hour
 		}
 		d.wantCodes(string(v), d.settleAs(store.SettleRequest{Verdict: v, Items: []store.Settlement{item, item}}), want...)
 	}
-	d.wantCounters(store.Counters{Sent: 6, Delivered: 6, Acked: 1, Nacked: 1, Released: 1, Rejected: 1, DeadLettered: 1})
+	d.wantCounters(store.Counters{Sent: 7, Delivered: 7, Acked: 1, Nacked: 1, Released: 1, Snoozed: 1, Rejected: 1, DeadLettered: 1})
 }
 
 // A different verdict on a spent receipt is not a repeat.
 func testOtherVerdict(d *desk) {
-	for _, first := range []store.Verdict{store.Nack, store.Release, store.Reject} {
+	for _, first := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Reject} {
 		d.send()
 		r := d.take("c").Receipt
 		item := store.Settlement{Receipt: r, Delay: hour}
@@ -326,7 +326,7 @@ func testOtherVerdict(d *desk) {
 			}
 		}
 	}
-	d.wantCounters(store.Counters{Sent: 3, Delivered: 3, Nacked: 1, Released: 1, Rejected: 1, DeadLettered: 1})
+	d.wantCounters(store.Counters{Sent: 4, Delivered: 4, Nacked: 1, Released: 1, Snoozed: 1, Rejected: 1, DeadLettered: 1})
 }
 
 func testSettleRepeatedNextHolder(d *desk) {

@@ -102,6 +102,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Promise6Reschedule", definiteReschedule()},
 		{"Promise7BoundedWork", boundedWork()},
 		{"Promise8ReleaseBurnsNothing", releaseBurnsNothing()},
+		{"Snooze", snoozing()},
 		{"Promise9CrashesBreakNothing", crashesBreakNothing()},
 		{"Promise9OnlyTheStartedFail", onlyTheStartedFail()},
 		{"Promise10FullStoreDrains", fullStoreDrains()},

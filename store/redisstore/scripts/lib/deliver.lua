@@ -17,7 +17,7 @@ local function deliver(ids, dues, wanted, once)
       if once then gone[#gone + 1] = id end
     else
       local most, expiry, key = parse(record)
-      local attempt, failures, _, doubt = past(past_of[i])
+      local attempt, failures = past(past_of[i])
       if not most then
         note(id, past_of[i], attempt, failures, '-', record and 'record corrupt' or 'record missing')
         bury(id, nil, false)
@@ -27,7 +27,7 @@ local function deliver(ids, dues, wanted, once)
       else
         receipt = receipt_of(id, attempt + 1, key)
         hand(receipt, due, record)
-        failing(failures, doubt)
+        failing(past_of[i])
         if once then
           gone[#gone + 1] = id
           unkey(key)

@@ -1,14 +1,16 @@
 -- What a claim hands out. places: "due receipt receipt... due receipt...", each due time
--- that of the receipts behind it; failed: "index:failures" of the deliveries that failed
--- before, or are suspected, with the suspicion behind it; records.
+-- that of the receipts behind it; failed: "index:failures" or "index:failures.snoozes" of
+-- the deliveries that have a history, with the suspicion behind it; records.
 local places, failed, records, handed, p, told = {}, {}, {}, 0, 0, nil
 local function hand(receipt, due, record)
   if due ~= told then p, told, places[p + 1] = p + 1, due, due end
   p, handed = p + 1, handed + 1
   places[p], records[handed] = receipt, record
 end
-local function failing(failures, doubt)
-  if failures > 0 or doubt ~= '' then failed[#failed + 1] = handed .. ':' .. failures .. doubt end
+local function failing(h)
+  if not h then return end
+  local _, failures, _, doubt, _, snoozes = past(h)
+  if failures > 0 or doubt ~= '' or snoozes > 0 then failed[#failed + 1] = handed .. ':' .. counted(failures, snoozes) .. doubt end
 end
 -- replay(): hands out what is still leased of an earlier answer.
 local function replay(answer)
@@ -27,9 +29,8 @@ local function replay(answer)
   local past_of = history(ids)
   for i = 1, n do
     if held[i] and recs[i] then
-      local _, failures, _, doubt = past(past_of[i])
       hand(receipts[i], dues[i], recs[i])
-      failing(failures, doubt)
+      failing(past_of[i])
     end
   end
 end
