@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/internal/lane"
@@ -61,9 +62,23 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 		client.mu.Unlock()
 		end()
 		client.running.Wait()
+		client.leave()
 		return closeStore()
 	})
 	return client
+}
+
+// leaveTimeout bounds what Close costs when the store does not answer.
+const leaveTimeout = time.Second
+
+// leave has the store drop what it remembers of this client's claims. What it does not
+// drop, it forgets in an hour.
+func (c *Client) leave() {
+	ctx, end := context.WithTimeout(context.WithoutCancel(c.open), leaveTimeout)
+	defer end()
+	if err := c.receiver.Leave(ctx); err != nil {
+		c.log.DebugContext(ctx, "dueq: could not deregister the client; it will be forgotten in time", slog.Any("error", err))
+	}
 }
 
 // uniqueName returns a name of 80 random bits for a producer or a consumer.
@@ -100,7 +115,8 @@ func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
 // them (a Consume first finishes as its Grace allows), and closes what Open opened.
 // It is idempotent and may be called at any time, but not from inside a handler, for
 // which it would wait. Messages that are held and not settled come back when their
-// leases have run out.
+// leases have run out. Where it has claimed more than a few messages, it has the store
+// drop what it remembers of that: one call for each partition, a second at most.
 func (c *Client) Close() error { return c.close() }
 
 // numbered makes a call under a name and a number that no other call of this client has, so

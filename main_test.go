@@ -272,6 +272,11 @@ func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int
 	return err
 }
 
+func (n *network) Leave(ctx context.Context, p store.Partition, consumers []string) error {
+	_, err := over(ctx, n, "leave", p.Index, func() (struct{}, error) { return struct{}{}, n.Store.Leave(ctx, p, consumers) })
+	return err
+}
+
 func (n *network) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {
 	return over(ctx, n, "configure", everywhere, func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
 }

@@ -24,6 +24,10 @@ const (
 	day = 24 * 3600 * 1000
 )
 
+// ShortAnswer is how many deliveries a claim may hand out without its answer being worth a
+// call of Store.Leave: it takes less than 100 bytes.
+const ShortAnswer = 2
+
 // Defaults of a queue's Settings.
 const (
 	DefaultPartitions = 1

@@ -39,6 +39,20 @@ func (r RedriveRequest) Validate() error {
 	return validateCaller("caller", r.Caller)
 }
 
+// ValidateLeave returns an *Error of kind ErrInvalid for the first thing wrong with the
+// consumers of Store.Leave: 1 to MaxBatch names.
+func ValidateLeave(consumers []string) error {
+	if err := validateCount("consumers", len(consumers), MaxBatch); err != nil {
+		return err
+	}
+	for _, name := range consumers {
+		if err := validateCaller("consumer", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // ValidateHeartbeat returns an *Error of kind ErrInvalid for the first thing wrong
 // with the arguments of Store.Heartbeat: the names, and a ttl of 0 to MaxLease ms.
 func ValidateHeartbeat(queue, consumer string, ttl int64) error {

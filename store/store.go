@@ -90,6 +90,11 @@ type Store interface {
 	// names, so that its cost does not grow with the consumers.
 	Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error
 
+	// Leave says that consumers make no more claims of a partition and repeat none: the
+	// store may drop their last answers. It still knows the numbers, so a claim of theirs
+	// that arrives late hands out nothing new. The partition need not exist.
+	Leave(ctx context.Context, p Partition, consumers []string) error
+
 	// Consumers returns the names of the queue's live consumers in order, none for a
 	// queue that does not exist.
 	Consumers(ctx context.Context, queue string) ([]string, error)

@@ -128,7 +128,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	endTending()
 	tended.Wait()
 	c.settler.seconds.Wait() // what they wait for has been cancelled
-	c.farewell(life)
+	c.leave(life)
 	return errors.Join(fetched.err, left)
 }
 
@@ -195,13 +195,24 @@ func (c *Consumer) stop(grace, life context.Context, kill context.CancelFunc) er
 	return nil
 }
 
-// farewell takes the consumer out of the list of live ones, if the store answers.
-func (c *Consumer) farewell(life context.Context) {
+// leave takes the consumer out of the list of live ones, and has the partitions drop their
+// long answers to it, if the store answers.
+func (c *Consumer) leave(life context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(life), unwind)
 	defer end()
-	err := c.config.Store.Heartbeat(ctx, c.config.Queue, c.config.Name, 0)
+	var calls sync.WaitGroup
+	for _, f := range c.fetchers {
+		if f.answered > store.ShortAnswer {
+			calls.Go(func() { c.left(c.config.Store.Leave(ctx, f.partition, []string{c.config.Name})) })
+		}
+	}
+	c.left(c.config.Store.Heartbeat(ctx, c.config.Queue, c.config.Name, 0))
+	calls.Wait()
+}
+
+func (c *Consumer) left(err error) {
 	if err != nil {
-		c.config.Log.Debug("dueq: no farewell, the consumer will be forgotten in time",
+		c.config.Log.Debug("dueq: could not deregister consumer; it will be forgotten in time",
 			slog.String("queue", c.config.Queue), slog.String("consumer", c.config.Name), slog.Any("error", err))
 	}
 }

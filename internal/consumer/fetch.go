@@ -30,6 +30,7 @@ type fetch struct {
 	gate      *gate
 	wake      chan struct{}
 	number    uint64 // of the last claim
+	answered  int    // the most deliveries that a claim has handed out
 }
 
 func newFetch(c Config, index int, w *work, o *outage) *fetch {
@@ -82,6 +83,7 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 	f.overdue.begin()
 	result, began, err := f.ask(ctx, life, request)
 	f.overdue.end()
+	f.answered = max(f.answered, len(result.Deliveries))
 	bytes := 0
 	for i := range result.Deliveries {
 		bytes += size(&result.Deliveries[i])

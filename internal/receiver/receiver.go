@@ -48,6 +48,7 @@ type source struct {
 type lane struct {
 	name    string
 	number  uint64
+	most    int                 // deliveries that a claim has handed out
 	unknown *store.ClaimRequest // of unknown outcome
 }
 
@@ -149,6 +150,7 @@ func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, r
 		}
 		return result, noAnswer(err)
 	}
+	l.most = max(l.most, len(result.Deliveries))
 	result.Deliveries, err = r.start(ctx, p, request.Lease, result.Deliveries)
 	return result, noAnswer(err)
 }

@@ -227,6 +227,11 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 	return nil
 }
 
+// Leave does nothing: what is remembered of a consumer is small, and forgotten in time.
+func (s *Store) Leave(ctx context.Context, p store.Partition, consumers []string) error {
+	return s.usable(ctx, p.Validate(), store.ValidateLeave(consumers))
+}
+
 // Consumers returns the live consumers of a queue in order.
 func (s *Store) Consumers(ctx context.Context, queue string) ([]string, error) {
 	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {

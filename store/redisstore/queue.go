@@ -129,6 +129,21 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 	return nil
 }
 
+// Leave implements store.Store. Calls of several partitions that are made at the same time
+// share pipelines.
+func (s *Store) Leave(ctx context.Context, p store.Partition, consumers []string) error {
+	if err := firstError(p.Validate(), store.ValidateLeave(consumers)); err != nil {
+		return err
+	}
+	const calls = 5
+	c := call{op: "leave", queue: p.Queue, script: s.scripts["leave"], keys: s.partitionKeys(p, 6)[calls:], joint: true}
+	for _, name := range consumers {
+		c.args = append(c.args, name)
+	}
+	_, err := s.run(ctx, c)
+	return err
+}
+
 // Consumers implements store.Store.
 func (s *Store) Consumers(ctx context.Context, queue string) ([]string, error) {
 	if err := store.ValidateQueue(queue); err != nil {

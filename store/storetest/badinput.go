@@ -235,6 +235,8 @@ func badManages() []bad {
 		badConfigure("large max body", store.Change{MaxBody: pointer(store.MaxBody + 1)}, "max body", "4194305", "4194304"),
 		badConfigure("negative max messages", store.Change{MaxMessages: pointer(int64(-1))}, "max messages", "-1"),
 		badHeartbeat("negative ttl", "c", -1, "ttl", "-1"),
+		badLeave("leave of none", nil, "consumers", "0"),
+		badLeave("leave of too many", make([]string, store.MaxBatch+1), "consumers", "501"),
 		badCheck("limit 0", store.CheckRequest{}, "limit", "0", "1000"),
 		badCheck("limit 1001", store.CheckRequest{Limit: 1001}, "limit", "1001", "1000"),
 		badCheck("malformed cursor", store.CheckRequest{Limit: 1, Cursor: "no cursor!"}, "cursor"),
@@ -306,6 +308,10 @@ func badHeartbeat(name, consumer string, ttl int64, field string, says ...string
 	}, store.ErrInvalid, field, says}
 }
 
+func badLeave(name string, consumers []string, field string, says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error { return d.s.Leave(ctx, d.p, consumers) }, store.ErrInvalid, field, says}
+}
+
 func badCheck(name string, r store.CheckRequest, field string, says ...string) bad {
 	return bad{"check: " + name, func(ctx context.Context, d *desk) error { _, err := d.s.Check(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
 }
@@ -355,6 +361,7 @@ func badCaller(name string) []bad {
 	return []bad{
 		badClaim("consumer "+said, "consumer", func(r *store.ClaimRequest) { r.Consumer = name }, said),
 		badHeartbeat("consumer "+said, name, 1000, "consumer", said),
+		badLeave("consumer "+said, []string{"c", name}, "consumer", said),
 		{"caller " + said, func(ctx context.Context, d *desk) error {
 			_, cancel := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: name, Number: 1, Refs: []store.Ref{byKey("k")}})
 			_, move := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: name, Number: 1, Moves: []store.Move{{Ref: byKey("k")}}})

@@ -58,6 +58,7 @@ func (d *desk) calls() []call {
 			return err
 		}},
 		{"heartbeat", func(ctx context.Context) error { return d.s.Heartbeat(ctx, d.p.Queue, "c", 1000) }},
+		{"leave", func(ctx context.Context) error { return d.s.Leave(ctx, d.p, []string{"c"}) }},
 		{"consumers", func(ctx context.Context) error { _, err := d.s.Consumers(ctx, d.p.Queue); return err }},
 		{"check", func(ctx context.Context) error {
 			_, err := d.s.Check(ctx, d.p, store.CheckRequest{Limit: 1})

@@ -151,9 +151,51 @@ func idempotentClaim() []testCase {
 		{"RepeatOfAnEmptyClaimStaysEmpty", "", testClaimRepeatedEmpty},
 		{"DelayedDuplicateIsStale", "", testClaimStale},
 		{"ConsumersAreApart", "", testConsumersApart},
+		{"LateClaimOfAConsumerThatLeft", "", testClaimAfterLeaving},
+		{"LeavingConsumersAreApart", "", testLeaveApart},
 		{"AtMostOnce", "", testAckOnClaim},
 		{"RepeatAfterReopen", reopening, testClaimRepeatedAfterReopen},
 	}
+}
+
+// A claim can arrive when its consumer has long left. It may return what it was answered
+// with before, but must not hand out anything else.
+func testClaimAfterLeaving(d *desk) {
+	d.sendMany(20)
+	old, last := d.claimRequest("c", 3), d.claimRequest("c", 10)
+	d.claimAs(old)
+	first := d.claimAs(last).Deliveries
+	d.leave("c", "c", "nobody")
+	again := d.claimAs(last).Deliveries
+	if len(again) > 0 {
+		d.wantEqual("the last claim, late", again, first)
+	}
+	d.wantEqual("an older claim, late", d.claimAs(old).Stale, true)
+	for _, delivery := range first {
+		d.wantSettled(store.Ack, delivery.Receipt, store.CodeOK)
+	}
+	d.leave("c")
+	d.wantEqual("the last claim, after all are settled", len(d.claimAs(last).Deliveries), 0)
+	d.wantCounters(store.Counters{Sent: 20, Delivered: 13, Acked: 10})
+	d.wantEqual("the rest", len(d.claim("c", 10).Deliveries), 7)
+}
+
+func testLeaveApart(d *desk) {
+	d.sendMany(20)
+	r := d.claimRequest("c", 10)
+	first := d.claimAs(r).Deliveries
+	push := d.pushRequest(d.message())
+	d.wantPushed(d.pushAs(push), store.CodeOK)
+	d.leave("d", "producer")
+	d.at(d.p.Queue, 1).leave("c")
+	d.wantEqual("repeated", d.claimAs(r).Deliveries, first)
+	d.wantPushed(d.pushAs(push), store.CodeOK)
+	d.wantCounters(store.Counters{Sent: 21, Delivered: 10})
+}
+
+func (d *desk) leave(consumers ...string) {
+	d.t.Helper()
+	d.noError("leave", d.s.Leave(d.t.Context(), d.p, consumers))
 }
 
 func testClaimRepeated(d *desk) {
