@@ -64,7 +64,7 @@ func openFile(ctx context.Context, rest string, c Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newClient(s, c, s.Close), nil
+	return newClient(s, c, s.Close), nil //nolint:contextcheck // for what Close does, which has none
 }
 
 // directory returns the parts of a URL's rest: a path, as it stands, and a query.

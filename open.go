@@ -107,7 +107,7 @@ func open(ctx context.Context, text string, c Options) (*Client, error) {
 		if rest != "" {
 			return nil, invalid("url", `nothing may follow "mem:"`)
 		}
-		return newMemory(c), nil
+		return newMemory(c), nil //nolint:contextcheck // for what Close does, which has none
 	case "file":
 		return openFile(ctx, rest, c)
 	case "http", "https":
@@ -117,7 +117,7 @@ func open(ctx context.Context, text string, c Options) (*Client, error) {
 	if !ok {
 		return nil, invalid("url", "%.20q is none of file, mem, redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
 	}
-	return openRedis(dial, text, c)
+	return openRedis(dial, text, c) //nolint:contextcheck // for what Close does, which has none
 }
 
 func openRedis(dial dialer, text string, c Options) (*Client, error) {
