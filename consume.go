@@ -100,7 +100,8 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error 
 	}
 	return q.runConsumer(ctx, c, func(config *consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
-			return h(ctx, newDelivery(q.name, &held.Delivery, held))
+			d := newDelivery(q, &held.Delivery, held)
+			return d.admit(ctx, h(ctx, d))
 		}
 	})
 }
@@ -145,7 +146,7 @@ func (q *Queue) consumerConfig(partitions int, c ConsumeOptions) consumer.Config
 		Store: q.client.store, Queue: q.name, Partitions: partitions,
 		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
 		Backoff: func(held *consumer.Held, err error) time.Duration {
-			return c.Backoff(newDelivery(q.name, &held.Delivery, nil), err)
+			return c.Backoff(newDelivery(q, &held.Delivery, nil), err)
 		},
 		Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
 		Lease: c.Lease, Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,

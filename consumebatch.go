@@ -92,13 +92,13 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 	batch := make([]*Delivery, len(all))
 	for i, held := range all {
 		holders[i].Held = held
-		deliveries[i] = makeDelivery(q.name, &held.Delivery, &holders[i])
+		deliveries[i] = makeDelivery(q, &held.Delivery, &holders[i])
 		batch[i] = &deliveries[i]
 	}
 	err := h(ctx, batch)
 	results := make([]error, len(all))
 	for i := range holders {
-		results[i] = holders[i].result(err)
+		results[i] = deliveries[i].admit(ctx, holders[i].result(err))
 	}
 	return results
 }
@@ -129,7 +129,7 @@ func (m *member) result(whole error) error {
 }
 
 // Fail gives a delivery of a batch a result of its own, as if a handler had returned err
-// for it alone: nil acks it, an error nacks it, [RetryAfter], [Snooze], [Reject] and [Drop] choose
+// for it alone: nil acks it, an error nacks it, [RetryAfter], [Snooze], [Again], [Reject] and [Drop] choose
 // otherwise. It is applied when the handler of the batch has returned; the last call
 // counts. It is for handlers of [Queue.ConsumeBatch] and panics elsewhere.
 func (d *Delivery) Fail(err error) {

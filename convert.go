@@ -48,7 +48,7 @@ func toRecord(queue string, r store.Record) Record {
 	return Record{
 		ID: r.ID.String(), Queue: queue, Key: r.Key, Headers: r.Headers, Body: r.Body, BodySize: r.BodySize,
 		State: r.State, At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
-		Attempt: r.Attempt, Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
+		Attempt: r.Attempt - r.Earlier, Token: int64(r.Attempt), Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
 		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
 	}
 }

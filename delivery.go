@@ -2,6 +2,7 @@ package dueq
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,14 +24,16 @@ type Delivery struct {
 	Headers map[string]string
 	Body    []byte
 
-	Attempt     int       // of this delivery, from 1; grows with every delivery
-	Failures    int       // deliveries before this one that failed
-	Snoozes     int       // deliveries before this one that were snoozed, since the last redrive
+	Attempt     int       // of this delivery, from 1; begins at 1 again after [Again]
+	Token       int64     // grows with every delivery of the message: a fencing token
+	Failures    int       // deliveries before this one that failed, since the last redrive or [Again]
+	Snoozes     int       // deliveries before this one that were snoozed, likewise
 	MaxAttempts int       // failures after which the message is dead
 	Due         time.Time // by the store's clock
 	SentAt      time.Time // by the producer's clock
 	ExpiresAt   time.Time // zero: never
 
+	queue  *Queue
 	holder holder
 }
 
@@ -39,18 +42,18 @@ type holder interface {
 	Settle(ctx context.Context, v consumer.Verdict) error
 }
 
-func newDelivery(queue string, d *store.Delivery, h holder) *Delivery {
-	made := makeDelivery(queue, d, h)
+func newDelivery(q *Queue, d *store.Delivery, h holder) *Delivery {
+	made := makeDelivery(q, d, h)
 	return &made
 }
 
-func makeDelivery(queue string, d *store.Delivery, h holder) Delivery {
+func makeDelivery(q *Queue, d *store.Delivery, h holder) Delivery {
 	id := d.Receipt.ID
 	return Delivery{
-		ID: id.String(), Queue: queue, Key: d.Key, Headers: d.Headers, Body: d.Body,
-		Attempt: d.Receipt.Attempt, Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
+		ID: id.String(), Queue: q.name, Key: d.Key, Headers: d.Headers, Body: d.Body,
+		Attempt: d.Receipt.Attempt - d.Earlier, Token: int64(d.Receipt.Attempt), Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
 		Due: fromInstant(d.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(d.Expiry),
-		holder: h,
+		queue: q, holder: h,
 	}
 }
 
@@ -90,6 +93,14 @@ func (d *Delivery) Snooze(ctx context.Context, delay time.Duration, reason strin
 	return d.settleAfter(ctx, store.Snooze, delay, &consumer.SnoozeError{Reason: reason})
 }
 
+// Again says that this occurrence of the message is done, and schedules the next one, in one
+// step: leased -> scheduled as to says. See the verdict [Again]. Errors: [ErrInvalid] and
+// [ErrTooLarge] (nothing was changed; the delivery is held still), [ErrQueueFull] (for a new body), [ErrLeaseLost],
+// [ErrCancelled] (removed, as it was cancelled meanwhile).
+func (d *Delivery) Again(ctx context.Context, to Schedule, o *AgainOptions) error {
+	return d.settleBy(ctx, string(store.Again), Again(to, o))
+}
+
 // Reject makes the message a dead letter, whatever its attempts: leased -> dead, with
 // the text of reason (may be nil; cut at 1 KiB) as Record.LastFailure. Errors:
 // [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
@@ -105,12 +116,51 @@ func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
 }
 
 // Settle settles the delivery by what a handler returned for it, as [Queue.Consume] does: nil
-// acks it, the errors that [RetryAfter], [Snooze], [Reject] and [Drop] return do what they say,
+// acks it, the errors that [RetryAfter], [Snooze], [Again], [Reject] and [Drop] return do what they say,
 // any other error nacks it with [DefaultBackoff]. It is for handlers that are called on what
 // [Queue.Receive] returned. Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was
 // cancelled meanwhile); verdict itself is not among them.
 func (d *Delivery) Settle(ctx context.Context, verdict error) error {
-	return d.settle(ctx, consumer.Judge(verdict, false, func() time.Duration { return DefaultBackoff(d, verdict) }))
+	verdict = d.admit(ctx, verdict)
+	v := consumer.Judge(verdict, false, func() time.Duration { return DefaultBackoff(d, verdict) })
+	err := d.settle(ctx, v)
+	if v.Verdict == store.Again && refused(err) {
+		return d.settle(ctx, consumer.Verdict{Verdict: store.Nack, Delay: toSpan(DefaultBackoff(d, err)), Failure: fmt.Sprint(errors.Unwrap(err))})
+	}
+	return err
+}
+
+// refused reports whether a settle changed nothing because of what it asked for.
+func refused(err error) bool { return errors.Is(err, ErrInvalid) }
+
+// settleBy is Settle for a verdict that must be the one asked for: what is wrong with it is
+// returned, not taken for a failure of the handler.
+func (d *Delivery) settleBy(ctx context.Context, op string, verdict error) error {
+	verdict = d.admit(ctx, verdict)
+	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
+	if string(v.Verdict) != op {
+		return fail(op, d.Queue, d.ID, verdict)
+	}
+	return d.settle(ctx, v)
+}
+
+// admit returns verdict, or what is wrong with it and only the queue knows.
+func (d *Delivery) admit(ctx context.Context, verdict error) error {
+	if verdict == nil {
+		return nil
+	}
+	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
+	if v.Verdict != store.Again || len(v.Next.Body) == 0 {
+		return verdict
+	}
+	settings, err := d.queue.learnFor(ctx, len(v.Next.Body))
+	if err == nil && len(v.Next.Body) > settings.MaxBody {
+		err = &Error{Field: "body", Err: fmt.Errorf("%d bytes, the limit is %d: %w", len(v.Next.Body), settings.MaxBody, ErrTooLarge)}
+	}
+	if err != nil {
+		return err
+	}
+	return verdict
 }
 
 func (d *Delivery) settleAfter(ctx context.Context, v store.Verdict, delay time.Duration, reason error) error {

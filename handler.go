@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
+	"github.com/dueq-dev/dueq/store"
 )
 
 // Handler does the work that a message asks for. What it returns settles the
 // delivery: nil acks it; an error nacks it, to be delivered again after
-// [ConsumeOptions].Backoff; [RetryAfter], [Snooze], [Reject] and [Drop] choose otherwise,
+// [ConsumeOptions].Backoff; [RetryAfter], [Snooze], [Again], [Reject] and [Drop] choose otherwise,
 // also when they are wrapped. A panic, or runtime.Goexit, is a failure like an error.
 //
 // ctx ends, with this [context.Cause]: [ErrLeaseLost] when the message is or could soon
@@ -49,6 +50,41 @@ func RetryAfter(d time.Duration, err error) error {
 // [Delivery.Snooze].
 func Snooze(d time.Duration, reason string) error {
 	return &consumer.SnoozeError{Delay: toSpan(max(d, 0)), Reason: reason}
+}
+
+// AgainOptions of one [Again].
+type AgainOptions struct {
+	// Body of the next occurrence. nil: as it is; empty and not nil: none. Up to the queue's
+	// Settings.MaxBody bytes.
+	Body []byte
+	// TTL from now after which the next occurrence is no longer delivered but removed, as
+	// Message.TTL. Default 0: none, whatever the message had before.
+	TTL time.Duration
+}
+
+// Again returns a handler's error that says "done, and again later": this occurrence of the
+// message is acked, and the same message, with its id, key, headers and body (or another one),
+// is scheduled as to says, in one step. So it is never lost and never there twice, and its key
+// stays taken. Attempts begin at 1 again, failures and snoozes are forgotten; Delivery.Token
+// goes on. o may be nil.
+//
+// A due time more than 10 years ahead, a TTL that ends before it and a body that is too
+// large are failures of the handler, with the reason as Record.LastFailure. A message that was
+// cancelled meanwhile is removed. With AtMostOnce the message is gone already: Again is a
+// failure. On a store that is full a new body is refused, and tried again until the lease ends.
+func Again(to Schedule, o *AgainOptions) error {
+	if o == nil {
+		o = &AgainOptions{}
+	}
+	due, delay, err := to.spans()
+	if err != nil {
+		return fail(string(store.Again), "", "", err)
+	}
+	next := store.Occurrence{Due: due, TTL: toSpan(o.TTL), Body: o.Body, NewBody: o.Body != nil}
+	if err := next.Validate(delay); err != nil {
+		return fail(string(store.Again), "", "", err)
+	}
+	return &consumer.AgainError{Delay: delay, Next: next}
 }
 
 // Reject wraps a handler's error so that the message becomes a dead letter at once.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -134,16 +135,8 @@ func codeError(code store.Code) error {
 	switch code {
 	case store.CodeOK:
 		return nil
-	case store.CodeDuplicate:
-		return &Error{Field: "key", Err: ErrDuplicate}
-	case store.CodeConflict:
-		return &Error{Field: "id", Err: fmt.Errorf("belongs to a message with other content: %w", ErrDuplicate)}
-	case store.CodeFull:
-		return ErrQueueFull
-	case store.CodeTooFar:
-		return invalid("due", "is more than 10 years ahead")
-	case store.CodeExpires:
-		return invalid("ttl", "ends before the message is due")
+	case store.CodeDuplicate, store.CodeConflict, store.CodeFull, store.CodeTooFar, store.CodeExpires:
+		return consumer.Refusal(code)
 	case store.CodeStale:
 		return fmt.Errorf("overtaken by a later call: %w", ErrUnavailable)
 	case store.CodeNotFound, store.CodeGone:

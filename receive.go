@@ -190,7 +190,7 @@ func (p *poll) ask(ctx context.Context, index int, patience time.Duration) (enou
 	p.served = true
 	for i := range result.Deliveries {
 		d := &result.Deliveries[i]
-		p.found = append(p.found, newDelivery(p.queue.name, d, &received{client.receiver, from, d.Receipt}))
+		p.found = append(p.found, newDelivery(p.queue, d, &received{client.receiver, from, d.Receipt}))
 	}
 	p.wait = min(p.wait, result.Wait)
 	return len(p.found) == p.config.Max
@@ -233,7 +233,7 @@ type received struct {
 
 // Settle asks the store once.
 func (r *received) Settle(ctx context.Context, v consumer.Verdict) error {
-	item := store.Settlement{Receipt: r.receipt, Delay: v.Delay, Failure: consumer.Cut(v.Failure)}
+	item := store.Settlement{Receipt: r.receipt, Delay: v.Delay, Failure: consumer.Cut(v.Failure), Next: v.Next}
 	code, err := r.receiver.Settle(ctx, r.partition, v.Verdict, item)
 	if err != nil {
 		return err

@@ -33,9 +33,10 @@ type Record struct {
 	At          time.Time
 	SentAt      time.Time // by the producer's clock
 	ExpiresAt   time.Time // zero: never
-	Attempt     int       // deliveries so far
-	Failures    int       // deliveries that failed, since the last redrive
-	Snoozes     int       // deliveries that were snoozed, since the last redrive
+	Attempt     int       // deliveries so far, since the last [Again]
+	Token       int64     // deliveries so far; Delivery.Token of the last of them
+	Failures    int       // deliveries that failed, since the last redrive or [Again]
+	Snoozes     int       // deliveries that were snoozed, likewise
 	MaxAttempts int
 	// LastFailure is the last text that was given with the end of a delivery, up to 1 KiB: of
 	// an error, "snoozed: " and a reason, or "lease ran out". "" if none.

@@ -48,6 +48,7 @@ func TestDeliverSettlesLikeConsume(t *testing.T) {
 		{"an error is retried after 16 seconds", fault, dueq.Scheduled, 16 * time.Second},
 		{"retry after", dueq.RetryAfter(time.Minute, fault), dueq.Scheduled, time.Minute},
 		{"snooze", dueq.Snooze(time.Minute, "busy"), dueq.Scheduled, time.Minute},
+		{"again", dueq.Again(dueq.Schedule{Delay: time.Hour}, nil), dueq.Scheduled, time.Hour},
 		{"reject", dueq.Reject(fault), dueq.Dead, 0},
 		{"a panic is a failure", nil, dueq.Scheduled, 16 * time.Second},
 		{"drop", dueq.Drop(fault), "", 0},

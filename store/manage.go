@@ -130,6 +130,7 @@ type Counters struct {
 	Nacked       int64
 	Released     int64
 	Snoozed      int64
+	Repeated     int64 // occurrences that were done, and followed by another
 	Rejected     int64
 	LeaseLost    int64 // leases that ran out
 	DeadLettered int64

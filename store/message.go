@@ -45,8 +45,9 @@ type Record struct {
 	MaxAttempts int
 	Expiry      int64 // instant after which it is no longer delivered; 0: none
 	Attempt     int   // deliveries so far
-	Failures    int   // deliveries that failed, since the last redrive
-	Snoozes     int   // deliveries that were snoozed, since the last redrive
+	Earlier     int   // of them, those of earlier occurrences (see [Again])
+	Failures    int   // deliveries that failed, since the last redrive or occurrence
+	Snoozes     int   // deliveries that were snoozed, likewise
 	LastFailure string
 	Cancelling  bool // leased, and its holder has been asked to stop
 }
@@ -60,6 +61,7 @@ type Delivery struct {
 	Due         int64
 	MaxAttempts int
 	Expiry      int64
+	Earlier     int // deliveries of earlier occurrences, which Receipt.Attempt counts, too
 	Failures    int // before this delivery
 	Snoozes     int // likewise
 	Suspicion   Suspicion

@@ -9,7 +9,7 @@ import (
 // so a settle with an old receipt can be told from one with the current receipt.
 type Receipt struct {
 	ID      ID
-	Attempt int  // the delivery's number, from 1
+	Attempt int  // the delivery's number, from 1; it grows with every delivery of the message
 	Keyed   bool // the message has a key, which must be freed with it
 }
 

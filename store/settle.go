@@ -15,6 +15,10 @@ const (
 	// Snooze is Release by a handler that wants to be called later: leased -> scheduled after
 	// Delay, no failure; how often is counted, and Failure says why.
 	Snooze Verdict = "snooze"
+	// Again ends an occurrence of a message, which is due again: leased -> scheduled as
+	// Settlement.Next says, with the same id, key and headers, and without its failures,
+	// snoozes and failure text.
+	Again  Verdict = "again"
 	Reject Verdict = "reject" // leased -> dead
 	Extend Verdict = "extend" // leased -> leased until Delay from now, never shortened
 	// Start is Extend, and records that the handler of this delivery is about to run:
@@ -32,22 +36,51 @@ type SettleRequest struct {
 //
 // Its Code: OK; Gone (the message is no more: a success for everything but Extend and
 // Start); LeaseLost (another delivery may have begun; nothing was changed); Cancelled
-// (for Nack, Release, Snooze, Reject: removed, as was asked for; for Extend and Start: the
-// holder should stop, the lease is extended); Dead (Nack used up the attempts). A verdict repeated
+// (for Nack, Release, Snooze, Again, Reject: removed, as was asked for; for Extend and Start: the
+// holder should stop, the lease is extended); Dead (Nack used up the attempts; for Again, the
+// record cannot be read); for Again, TooFar and Expires (the TTL ends before the due time),
+// with nothing changed. A verdict repeated
 // with the same receipt gets the same code, or Gone.
 //
 // A lease that has run out can still be settled for as long as no claim has put
 // its message back.
 type Settlement struct {
 	Receipt Receipt
-	Delay   int64  // Nack, Release, Snooze: span to the new due time; Extend, Start: span to the new end of the lease
+	Delay   int64  // Nack, Release, Snooze, Again: span to the new due time; Extend, Start: span to the new end of the lease
 	Failure string // Nack, Reject, Snooze: why, at most MaxFailure bytes
+	// Next is for Again. nil: due after Delay, with the body as it was and no TTL.
+	Next *Occurrence
+}
+
+// Occurrence is one of several times that a message is delivered for.
+type Occurrence struct {
+	Due  int64 // earliest instant of delivery; 0: after Settlement.Delay; in the past: now
+	TTL  int64 // span from now after which the message is no longer delivered; 0: none
+	Body []byte
+	// NewBody: Body is in the place of the body before.
+	NewBody bool
+}
+
+// Size returns what a settlement counts against MaxBatchBytes.
+func (s *Settlement) Size() int {
+	if s.Next == nil {
+		return len(s.Failure)
+	}
+	return len(s.Failure) + len(s.Next.Body)
+}
+
+// Following returns what the next occurrence is to be.
+func (s *Settlement) Following() Occurrence {
+	if s.Next == nil {
+		return Occurrence{}
+	}
+	return *s.Next
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r SettleRequest) Validate() error {
-	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Reject, Extend, Start}, r.Verdict) {
-		return invalid("verdict", "%s is none of ack, nack, release, snooze, reject, extend, start", quote(string(r.Verdict)))
+	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Again, Reject, Extend, Start}, r.Verdict) {
+		return invalid("verdict", "%s is none of ack, nack, release, snooze, again, reject, extend, start", quote(string(r.Verdict)))
 	}
 	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err
@@ -70,5 +103,20 @@ func (s Settlement) validate(v Verdict) error {
 	if v == Extend || v == Start {
 		return validateLease(s.Delay)
 	}
+	if v == Again && s.Next != nil {
+		return s.Next.Validate(s.Delay)
+	}
 	return validateDelay("delay", s.Delay)
+}
+
+// Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing wrong with
+// o, where delay is Settlement.Delay.
+func (o *Occurrence) Validate(delay int64) error {
+	if err := validateDue(o.Due, delay); err != nil {
+		return err
+	}
+	if len(o.Body) > MaxBody {
+		return tooLarge("body", "%d bytes, the limit is %d", len(o.Body), MaxBody)
+	}
+	return validateTTL(o.TTL, delay)
 }

@@ -81,12 +81,18 @@ func (m *Message) validateLife() error {
 	switch {
 	case m.MaxAttempts < 1 || m.MaxAttempts > MaxAttempts:
 		return invalid("max attempts", "%d is outside 1 to %d", m.MaxAttempts, MaxAttempts)
-	case m.TTL < 0 || m.TTL > 2*MaxDelay:
-		return invalid("ttl", "%d ms is outside 0 to %d ms", m.TTL, int64(2*MaxDelay))
-	case m.TTL > 0 && m.TTL <= m.Delay:
-		return invalid("ttl", "%d ms ends before the delay of %d ms", m.TTL, m.Delay)
 	case m.Replace && m.Key == "":
 		return invalid("replace", "needs a key")
+	}
+	return validateTTL(m.TTL, m.Delay)
+}
+
+func validateTTL(ttl, delay int64) error {
+	if ttl < 0 || ttl > 2*MaxDelay {
+		return invalid("ttl", "%d ms is outside 0 to %d ms", ttl, int64(2*MaxDelay))
+	}
+	if ttl > 0 && ttl <= delay {
+		return invalid("ttl", "%d ms ends before the delay of %d ms", ttl, delay)
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ type delivery struct {
 	Queue string `json:"queue"`
 	content
 	Attempt     int    `json:"attempt"`
+	Token       int64  `json:"token"`
 	Failures    int    `json:"failures"`
 	Snoozes     int    `json:"snoozes"`
 	MaxAttempts int    `json:"max_attempts"`
@@ -29,7 +30,7 @@ type delivery struct {
 func newDelivery(d *dueq.Delivery) *delivery {
 	return &delivery{
 		ID: d.ID, Queue: d.Queue, content: newContent(d.Key, d.Headers, d.Body),
-		Attempt: d.Attempt, Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
+		Attempt: d.Attempt, Token: d.Token, Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
 		Due: timestamp(d.Due), SentAt: timestamp(d.SentAt), ExpiresAt: timestamp(d.ExpiresAt),
 	}
 }

@@ -63,6 +63,7 @@ type record struct {
 	SentAt      string `json:"sent_at"`
 	ExpiresAt   string `json:"expires_at,omitempty"`
 	Attempt     int    `json:"attempt"`
+	Token       int64  `json:"token"`
 	Failures    int    `json:"failures"`
 	Snoozes     int    `json:"snoozes"`
 	MaxAttempts int    `json:"max_attempts"`
@@ -78,7 +79,7 @@ func newRecord(r dueq.Record) record {
 	view := record{
 		ID: r.ID, Queue: r.Queue, State: r.State, content: newContent(r.Key, r.Headers, body), BodySize: r.BodySize,
 		SentAt: timestamp(r.SentAt), ExpiresAt: timestamp(r.ExpiresAt),
-		Attempt: r.Attempt, Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
+		Attempt: r.Attempt, Token: r.Token, Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
 		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
 	}
 	switch r.State {

@@ -23,6 +23,7 @@ func (r *record) text() string {
 		{"sent", r.SentAt},
 		{"expires", r.ExpiresAt},
 		{"attempt", strconv.Itoa(r.Attempt)},
+		{"token", strconv.FormatInt(r.Token, 10)},
 		{"failures", fmt.Sprintf("%d of %d", r.Failures, r.MaxAttempts)},
 		{"snoozes", countText(r.Snoozes)},
 		{"last failure", r.LastFailure},

@@ -41,6 +41,7 @@ type queueStats struct {
 	DeadLettered int64 `json:"dead_lettered"`
 	Consumers    int   `json:"consumers"`
 	Snoozed      int64 `json:"snoozed"`
+	Repeated     int64 `json:"repeated"`
 }
 
 func newQueueStats(s dueq.Stats) queueStats {
@@ -53,7 +54,7 @@ func newQueueStats(s dueq.Stats) queueStats {
 		Redriven: c.Redriven, Duplicates: c.Duplicates,
 		OldestReadyMS: s.OldestReady,
 		Replaced:      c.Replaced, Purged: c.Purged, DeadLettered: c.DeadLettered, Consumers: s.Consumers,
-		Snoozed: c.Snoozed,
+		Snoozed: c.Snoozed, Repeated: c.Repeated,
 	}
 }
 

@@ -21,11 +21,12 @@ type settler struct {
 	store    store.Store
 	log      *slog.Logger
 	capacity *capacity
-	overtime time.Duration    // for how long a verdict is tried after the end of its lease
-	patience time.Duration    // before a call is made a second time beside the first
-	seconds  sync.WaitGroup   // of these
-	life     context.Context  // ends when nothing is to be told any more
-	over     func([]settling) // called with deliveries of a partition whose settling, begun by start, is over
+	overtime time.Duration              // for how long a verdict is tried after the end of its lease
+	patience time.Duration              // before a call is made a second time beside the first
+	seconds  sync.WaitGroup             // of these
+	life     context.Context            // ends when nothing is to be told any more
+	over     func([]settling)           // called with deliveries of a partition whose settling, begun by start, is over
+	failed   func(*Held, error) Verdict // on a delivery whose verdict the store refused
 
 	mu    sync.Mutex
 	lines map[target]*line
@@ -44,10 +45,11 @@ type settling struct {
 	held    *Held
 	delay   int64
 	failure string
+	next    *store.Occurrence
 }
 
 func newSettling(h *Held, v Verdict) settling {
-	return settling{held: h, delay: v.Delay, failure: Cut(v.Failure)}
+	return settling{held: h, delay: v.Delay, failure: Cut(v.Failure), next: v.Next}
 }
 
 // settlement is what the store said.
@@ -73,7 +75,7 @@ func (s *settler) line(t target) *line {
 		l = &line{
 			Patience: lendAfter,
 			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-			Size: func(item *settling) int { return len(item.failure) },
+			Size: func(item *settling) int { s := item.settlement(); return s.Size() },
 			Root: func(context.Context) context.Context { return s.life },
 			Call: func(ctx context.Context, items []settling) []settlement {
 				late := watches.Get().(*overdue)
@@ -84,12 +86,7 @@ func (s *settler) line(t target) *line {
 				}()
 				return s.insist(ctx, t, items, late)
 			},
-			Done: func(items []settling, said []settlement) {
-				for i := range items {
-					s.tell(items[i].held, t.verdict, s.note(items[i].held, t.verdict, said[i]))
-				}
-				s.over(items)
-			},
+			Done: func(items []settling, said []settlement) { s.conclude(t.verdict, items, said) },
 		}
 		s.lines[t] = l
 	}
@@ -115,13 +112,31 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 // are underWay already.
 func (s *settler) start(t target, items ...settling) { s.line(t).Start(items...) }
 
+// conclude ends what start began, in the order of items, which it changes. A delivery whose
+// verdict the store refused is held still, and has failed.
+func (s *settler) conclude(v store.Verdict, items []settling, said []settlement) {
+	over := items[:0]
+	for i, item := range items {
+		if err := Refusal(said[i].code); said[i].err == nil && err != nil {
+			failed := s.failed(item.held, err)
+			s.start(target{item.held.Partition, failed.Verdict}, newSettling(item.held, failed))
+			continue
+		}
+		s.tell(item.held, v, s.note(item.held, v, said[i]))
+		over = append(over, item)
+	}
+	if len(over) > 0 {
+		s.over(over)
+	}
+}
+
 // validate keeps what one caller got wrong from others in the same call.
 func (i settling) validate(v store.Verdict) error {
 	return store.SettleRequest{Verdict: v, Items: []store.Settlement{i.settlement()}}.Validate()
 }
 
 func (i settling) settlement() store.Settlement {
-	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure}
+	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next}
 }
 
 // note keeps what the store said.
@@ -130,8 +145,12 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 		h.setPhase(open)
 		return said.err
 	}
+	if err := Refusal(said.code); err != nil {
+		h.setPhase(open)
+		return err
+	}
 	h.setPhase(settled)
-	if said.code == store.CodeDead {
+	if said.code == store.CodeDead && v == store.Nack {
 		s.log.Warn("dueq: message is dead, its attempts are used up", attributes(h)...)
 	}
 	return CodeError(v, said.code)
@@ -281,6 +300,27 @@ func (s *settler) release(ctx context.Context, all []*Held) {
 	}
 }
 
+// Refusal returns why a store did not do what was asked for, with nothing changed; nil for
+// other codes.
+func Refusal(code store.Code) error {
+	field, err := "", error(nil)
+	switch code {
+	case store.CodeDuplicate:
+		field, err = "key", store.ErrDuplicate
+	case store.CodeConflict:
+		field, err = "id", fmt.Errorf("belongs to a message with other content: %w", store.ErrDuplicate)
+	case store.CodeFull:
+		return store.ErrQueueFull
+	case store.CodeTooFar:
+		field, err = "due", fmt.Errorf("is more than 10 years ahead: %w", store.ErrInvalid)
+	case store.CodeExpires:
+		field, err = "ttl", fmt.Errorf("ends before the message is due: %w", store.ErrInvalid)
+	default:
+		return nil
+	}
+	return &store.Error{Field: field, Err: err}
+}
+
 // CodeError returns what a code says to somebody who settles.
 func CodeError(v store.Verdict, code store.Code) error {
 	switch {
@@ -290,6 +330,11 @@ func CodeError(v store.Verdict, code store.Code) error {
 		return store.ErrLeaseLost
 	case code == store.CodeCancelled:
 		return store.ErrCancelled
+	case code == store.CodeDead: // with Again
+		return fmt.Errorf("the message cannot be read and is dead: %w", store.ErrCorrupt)
+	}
+	if err := Refusal(code); err != nil {
+		return err
 	}
 	return fmt.Errorf("unexpected code %s: %w", code, store.ErrCorrupt)
 }

@@ -36,6 +36,14 @@ func (e *SnoozeError) Error() string {
 	return "snoozed: " + e.Reason
 }
 
+// AgainError acks an occurrence of a message and schedules the next one.
+type AgainError struct {
+	Delay int64 // ms
+	Next  store.Occurrence
+}
+
+func (e *AgainError) Error() string { return "again" }
+
 // RejectError makes the message a dead letter.
 type RejectError struct{ Err error }
 
@@ -88,6 +96,7 @@ type Verdict struct {
 	Verdict store.Verdict
 	Delay   int64 // ms
 	Failure string
+	Next    *store.Occurrence // of Again
 }
 
 // judge turns what the handler of h returned into a verdict. cause is why its context had
@@ -110,6 +119,9 @@ func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
 	}
 	if snooze, ok := errors.AsType[*SnoozeError](err); ok {
 		return Verdict{Verdict: store.Snooze, Delay: min(snooze.Delay, store.MaxDelay), Failure: snooze.Error()}
+	}
+	if again, ok := errors.AsType[*AgainError](err); ok {
+		return Verdict{Verdict: store.Again, Delay: again.Delay, Next: &again.Next}
 	}
 	if stopping {
 		return Verdict{Verdict: store.Release}

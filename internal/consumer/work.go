@@ -44,6 +44,7 @@ func (w *work) start(life context.Context, stopping <-chan struct{}) {
 		w.capacity.settled(all[0].held.Partition.Index, len(all))
 		w.settling.Add(-len(all))
 	}
+	w.settler.failed = func(h *Held, err error) Verdict { return w.judge(h, nil, err) }
 	for range w.config.Concurrency {
 		w.workers.Add(1)
 		go w.worker(life)

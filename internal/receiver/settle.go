@@ -48,7 +48,7 @@ func (r *Receiver) line(t target) *line {
 	if l == nil {
 		l = &line{
 			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-			Size: func(item *store.Settlement) int { return len(item.Failure) },
+			Size: (*store.Settlement).Size,
 			Root: context.WithoutCancel,
 			Call: func(ctx context.Context, items []store.Settlement) []settled { return r.tell(ctx, t, items) },
 		}

@@ -167,6 +167,43 @@ func (s *Store) claimDurably(ctx context.Context, part *partition, r store.Claim
 	return result, err
 }
 
+// settleDurably is change for settles: when contents have to be read from files, for a new
+// body beside the headers of before, the step is run again.
+func (s *Store) settleDurably(ctx context.Context, part *partition, r store.SettleRequest) (codes []store.Code, err error) {
+	var failed error
+	step := func(now instant) {
+		if part.readable(&r) {
+			codes, failed = part.settle(r, now)
+		}
+	}
+	if s.log == nil || r.Verdict != store.Again {
+		err = s.change(ctx, part, settleEffort(&r), step)
+	} else {
+		for a := (&ahead{log: s.log}); err == nil && a.next(); {
+			err = s.change(ctx, part, settleEffort(&r), part.withAhead(a, step))
+		}
+	}
+	if err := cmp.Or(err, failed); err != nil {
+		return nil, err
+	}
+	return codes, nil
+}
+
+// readable reports whether what a settle has to know can be had without reading a file,
+// and notes what cannot.
+func (p *partition) readable(r *store.SettleRequest) bool {
+	if p.journal == nil || p.journal.ahead == nil {
+		return true
+	}
+	all := true
+	for i := range r.Items {
+		if e := p.held(r.Items[i].Receipt); e != nil && r.Items[i].Following().NewBody && !p.journal.ahead.has(e.stored) {
+			all = false
+		}
+	}
+	return all
+}
+
 // readEnough reports whether a step that may end early should, because of what it has
 // taken from files.
 func (p *partition) readEnough() bool { return p.journal != nil && p.journal.ahead.full() }

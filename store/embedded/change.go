@@ -29,6 +29,7 @@ const (
 	countPurged
 	countDuplicates
 	countSnoozed
+	countRepeated
 	counters // how many there are
 )
 
@@ -95,6 +96,37 @@ func (p *partition) redrive(e *entry, due int64) {
 	e.state, e.at = waiting, due
 	p.waiting.add(e)
 	p.takeKey(e)
+}
+
+// renew makes a message due with another expiry: leased -> waiting. What was known of its
+// lease is dropped.
+func (p *partition) renew(e *entry, due, expiry int64) {
+	p.journal.renewed(e, due, expiry)
+	p.setExpiry(e, expiry)
+	p.leave(e)
+	e.state, e.at = waiting, due
+	e.forgetLease()
+	p.waiting.add(e)
+}
+
+// replace is renew with another content, which has the same key.
+func (p *partition) replace(e *entry, content payload, due, expiry int64) {
+	p.freeKey(e) // the map may have the key in the memory of the content before
+	p.leave(e)
+	p.setExpiry(e, expiry)
+	e.at = due
+	e.forgetLease()
+	e.content = content
+	p.journal.put(e, waiting)
+	e.state = waiting
+	p.waiting.add(e)
+	p.takeKey(e)
+}
+
+func (p *partition) setExpiry(e *entry, expiry int64) {
+	if expiry != e.expiry() {
+		e.extra().expiry = expiry
+	}
 }
 
 // stop notes that a leased message's cancellation was asked for.

@@ -84,8 +84,9 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	past := e.past()
 	if past.failures > past.deliveries {
 		report("failed %d times in %d deliveries", past.failures, past.deliveries)
-	} else if past.failures+past.snoozes > past.deliveries {
-		report("failed %d times and snoozed %d times in %d deliveries", past.failures, past.snoozes, past.deliveries)
+	} else if past.failures+past.snoozes+past.earlier > past.deliveries {
+		report("failed %d times and snoozed %d times in %d deliveries, %d of them of earlier occurrences",
+			past.failures, past.snoozes, past.deliveries, past.earlier)
 	}
 	if e.state == dead && past == (history{}) {
 		report("is dead without a history")

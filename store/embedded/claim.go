@@ -223,6 +223,7 @@ func (e *entry) delivery(content payload, due int64) store.Delivery {
 		Due:         due,
 		MaxAttempts: int(e.maxAttempts),
 		Expiry:      e.expiry(),
+		Earlier:     int(e.past().earlier),
 		Failures:    int(e.past().failures),
 		Snoozes:     int(e.past().snoozes),
 		Suspicion:   e.past().suspicion,

@@ -56,13 +56,14 @@ const (
 	frameSize   = 32 + 3 + store.MaxQueueName + 14*(1+1+5) + callSize // head, name, all counters, the caller
 	callSize    = 1 + 1 + store.MaxCallerName + 10 + 8 + 2 + 1
 	moveSize    = 1 + 16 + 8
-	noteSize    = 1 + 16 + 3*5 + 2 + 2 // besides the failure text
+	renewSize   = moveSize + 10
+	noteSize    = 1 + 16 + 4*5 + 2 + 2 // besides the failure text
 	removeSize  = 1 + 16
 	answerSize  = 1 + 16 // what became of one item, remembered
 	sweepSize   = noteSize + len(leaseRanOut) + moveSize
 	handSize    = moveSize + 16 + 10 + 8 // one message handed out and remembered
 	condemnSize = noteSize + condemnedMost + moveSize
-	messageSize = 1 + 16 + 2 + 8 + 10 + 3 + 20 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
+	messageSize = 1 + 16 + 2 + 8 + 10 + 3 + 25 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
 	scarceText  = 40                                                         // of a failure text when space is scarce: a third of what a message has of the reserve
 	headerSize  = 4                                                          // a header besides its name and value
 )
@@ -104,9 +105,13 @@ func shortText(failure string) string {
 }
 
 func settleEffort(r *store.SettleRequest) effort {
-	e := effort{size: frameSize + (noteSize+moveSize)*len(r.Items), use: wal.Drain}
+	e := effort{size: frameSize + (noteSize+renewSize)*len(r.Items), use: wal.Drain}
 	for i := range r.Items {
 		e.size += len(r.Items[i].Failure)
+		if next := r.Items[i].Following(); next.NewBody { // the key and the headers are written with it
+			e.size += messageSize + store.MaxKey + store.MaxHeaderSize + headerSize*store.MaxHeaders + len(next.Body)
+			e.use = wal.Add
+		}
 	}
 	if r.Verdict == store.Extend || r.Verdict == store.Start {
 		e.wait = untilWritten

@@ -32,6 +32,7 @@ const (
 	opClaimed  = 12 // a consumer's last call
 	opBegin    = 13 //
 	opManaged  = 14 // the last cancel, reschedule, redrive or purge of a caller
+	opRenew    = 15 // due, expiry
 )
 
 // Flags of an entry.
@@ -96,12 +97,13 @@ func appendDeliveries(b []byte, h history) []byte {
 	b = binary.AppendUvarint(b, uint64(h.deliveries))
 	b = binary.AppendUvarint(b, uint64(h.failures))
 	b = binary.AppendUvarint(b, uint64(h.snoozes))
+	b = binary.AppendUvarint(b, uint64(h.earlier))
 	return append(b, byte(h.ended), byte(h.suspicion))
 }
 
 func (r *reader) deliveries() history {
 	h := history{
-		deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()), snoozes: uint32(r.uvarint()),
+		deliveries: uint32(r.uvarint()), failures: uint32(r.uvarint()), snoozes: uint32(r.uvarint()), earlier: uint32(r.uvarint()),
 		ended: ending(r.byte()), suspicion: store.Suspicion(r.byte()),
 	}
 	if h.suspicion > store.Crashed {

@@ -40,6 +40,7 @@ type history struct {
 	deliveries uint32
 	failures   uint32 // of them, since the last redrive
 	snoozes    uint32 // likewise
+	earlier    uint32 // deliveries of earlier occurrences
 	ended      ending // the last one
 	suspicion  store.Suspicion
 	failure    string // the last text that was given with one
@@ -52,6 +53,7 @@ const (
 	nacked   ending = 'n'
 	released ending = 'r'
 	snoozed  ending = 'z'
+	followed ending = 'g' // by another occurrence
 	rejected ending = 'j'
 	lost     ending = 'l' // its lease ran out
 )

@@ -111,6 +111,14 @@ func (j *journal) moved(code byte, e *entry, at int64) {
 	j.body = binary.BigEndian.AppendUint64(j.body, uint64(at))
 }
 
+func (j *journal) renewed(e *entry, due, expiry int64) {
+	if j == nil {
+		return
+	}
+	j.moved(opRenew, e, due)
+	j.body = binary.AppendUvarint(j.body, uint64(expiry))
+}
+
 func (j *journal) stopped(e *entry) {
 	if j != nil {
 		j.op(opStop, e.id)

@@ -86,6 +86,7 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 		MaxAttempts: int(e.maxAttempts),
 		Expiry:      e.expiry(),
 		Attempt:     int(past.deliveries),
+		Earlier:     int(past.earlier),
 		Failures:    int(past.failures),
 		Snoozes:     int(past.snoozes),
 		LastFailure: past.failure,

@@ -87,6 +87,11 @@ func wellFormed(b []byte) bool {
 	return texts%2 == 0
 }
 
+// withBody returns a payload with the same key and headers and another body.
+func (p payload) withBody(body []byte) payload {
+	return p[:p.bodyAt()] + payload(body)
+}
+
 // key returns the key without copying it: it keeps all of p in memory.
 func (p payload) key() string { return string(p[payloadStart:p.headersAt()]) }
 

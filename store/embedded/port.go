@@ -59,11 +59,7 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 		return slices.Repeat([]store.Code{store.CodeGone}, len(r.Items)), nil
 	}
 	r.Items = s.affordable(r.Items)
-	var codes []store.Code
-	if err := s.change(ctx, part, settleEffort(&r), func(now instant) { codes = part.settle(r, now) }); err != nil {
-		return nil, err
-	}
-	return codes, nil
+	return s.settleDurably(ctx, part, r)
 }
 
 // Cancel removes messages nobody holds and passes the request on to the holders of

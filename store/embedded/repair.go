@@ -54,7 +54,7 @@ func (p *partition) mendEntry(e *entry, now instant) {
 		e.forgetLease() // what ended it was lost
 	}
 	past := e.past()
-	if ended := past.failures + past.snoozes; ended > past.deliveries {
+	if ended := past.earlier + past.failures + past.snoozes; ended > past.deliveries {
 		past.deliveries = ended
 		p.note(e, past)
 	}

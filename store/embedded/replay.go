@@ -25,7 +25,9 @@ type change struct {
 	state state
 	whole []byte // payload
 	at    int64
-	past  history
+	// expiry is that of opRenew.
+	expiry int64
+	past   history
 	// sameText says that past is without the failure text, which stays what it was.
 	sameText bool
 	counter  counter
@@ -74,6 +76,8 @@ func (f *frame) next() (c change, more bool) {
 		c.id = f.id()
 	case opSchedule, opLease, opBury, opRedrive:
 		c.id, c.at = f.id(), f.int64()
+	case opRenew:
+		c.id, c.at, c.expiry = f.id(), f.int64(), int64(f.uvarint())
 	case opNote:
 		c.id = f.id()
 		c.past, c.sameText = f.note()
@@ -222,6 +226,8 @@ func (p *partition) replayOn(e *entry, c *change, live *usage) {
 		p.bury(e, c.at)
 	case opRedrive:
 		p.redrive(e, c.at)
+	case opRenew:
+		p.renew(e, c.at, c.expiry)
 	case opStop:
 		p.stop(e)
 	case opBegin:

@@ -1,18 +1,30 @@
 package embedded
 
-import "github.com/dueq-dev/dueq/store"
+import (
+	"errors"
 
-func (p *partition) settle(r store.SettleRequest, now instant) []store.Code {
+	"github.com/dueq-dev/dueq/store"
+)
+
+// settle returns an error when the disk kept it from settling one of the items.
+func (p *partition) settle(r store.SettleRequest, now instant) ([]store.Code, error) {
 	codes := make([]store.Code, len(r.Items))
+	var failed error
 	for i := range r.Items {
 		item := &r.Items[i]
-		if e := p.held(item.Receipt); e != nil {
-			codes[i] = p.settleOne(e, r.Verdict, item, now)
-		} else {
+		e := p.held(item.Receipt)
+		switch {
+		case e == nil:
 			codes[i] = p.settledBefore(r.Verdict, item.Receipt)
+		case r.Verdict == store.Again && !e.stopping():
+			var err error
+			codes[i], err = p.again(e, item, now)
+			failed = errors.Join(failed, err)
+		default:
+			codes[i] = p.settleOne(e, r.Verdict, item, now)
 		}
 	}
-	return codes
+	return codes, failed
 }
 
 func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement, now instant) store.Code {
@@ -69,6 +81,42 @@ func (p *partition) snooze(e *entry, text string, due int64) {
 	p.schedule(e, due)
 }
 
+// again ends an occurrence, and makes the message due for the next one.
+func (p *partition) again(e *entry, item *store.Settlement, now instant) (store.Code, error) {
+	next := item.Following()
+	due, expiry := now.due(next.Due, item.Delay), int64(0)
+	if next.TTL > 0 {
+		expiry = now.after(next.TTL)
+	}
+	switch {
+	case now.tooFar(due):
+		return store.CodeTooFar, nil
+	case expiry > 0 && due >= expiry:
+		return store.CodeExpires, nil
+	}
+	var content payload
+	if next.NewBody {
+		var err error
+		content, err = p.payload(e)
+		if errors.Is(err, store.ErrCorrupt) {
+			p.condemn(e, err, now)
+			return store.CodeDead, nil
+		}
+		if err != nil {
+			return store.CodeOK, err
+		}
+	}
+	done := uint32(e.attempt())
+	p.count(countRepeated)
+	p.note(e, history{deliveries: done, earlier: done, ended: followed})
+	if next.NewBody {
+		p.replace(e, content.withBody(next.Body), due, expiry)
+	} else {
+		p.renew(e, due, expiry)
+	}
+	return store.CodeOK, nil
+}
+
 // extend never brings a deadline nearer. A holder that should stop is told so, and
 // still gets the time to.
 func (p *partition) extend(e *entry, deadline int64) store.Code {
@@ -117,6 +165,8 @@ func endingOf(v store.Verdict) ending {
 		return released
 	case store.Snooze:
 		return snoozed
+	case store.Again:
+		return followed
 	case store.Reject:
 		return rejected
 	case store.Ack, store.Extend, store.Start:

@@ -38,6 +38,7 @@ func (p *partition) addCounters(c *store.Counters) {
 	c.Replaced += p.counts[countReplaced]
 	c.Expired += p.counts[countExpired]
 	c.Redriven += p.counts[countRedriven]
+	c.Repeated += p.counts[countRepeated]
 	c.Snoozed += p.counts[countSnoozed]
 	c.Purged += p.counts[countPurged]
 	c.Duplicates += p.counts[countDuplicates]

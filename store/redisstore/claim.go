@@ -149,15 +149,17 @@ func delivery(receipt, due, stored string) (store.Delivery, error) {
 	}, err
 }
 
-// addHistory adds to the delivery of record i how often it has failed and been snoozed, and
-// what it is suspected of: it takes "index:failures" or "index:failures.snoozes" and the
-// letter of a suspicion, the index from 1, off the front of failed as the records come by.
+// addHistory adds to the delivery of record i what became of earlier ones: it takes
+// "index:failures" or "index:failures.snoozes", the letter of a suspicion and "+earlier", the
+// index from 1, off the front of failed as the records come by.
 func addHistory(d *store.Delivery, i int, failed string) (rest string) {
 	for failed != "" {
 		first, rest, _ := strings.Cut(failed, " ")
 		index, count, _ := strings.Cut(first, ":")
 		switch at := number(index); {
 		case at == int64(i)+1:
+			count, earlier, _ := strings.Cut(count, "+")
+			d.Earlier = int(number(earlier))
 			count, d.Suspicion = suspicion(count)
 			d.Failures, d.Snoozes = counted(count)
 			return rest
@@ -169,8 +171,8 @@ func addHistory(d *store.Delivery, i int, failed string) (rest string) {
 	return ""
 }
 
-// counted reads "failures" or "failures.snoozes".
-func counted(text string) (failures, snoozes int) {
+// counted reads two counts, the second behind a point, or one.
+func counted(text string) (n, second int) {
 	text, more, _ := strings.Cut(text, ".")
 	return int(number(text)), int(number(more))
 }

@@ -139,10 +139,10 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	}
 	args[pushNew], args[pushLargest] = bit(fresh), largest
 	if plain && same {
-		return append(args, when(first))
+		return append(args, when(first.Due, first.Delay))
 	}
 	for i := range r.Messages {
-		args = append(args, when(&r.Messages[i]))
+		args = append(args, when(r.Messages[i].Due, r.Messages[i].Delay))
 	}
 	if plain {
 		return args
@@ -156,12 +156,12 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	return args
 }
 
-// when returns the span until a message is due, or "@" and the instant.
-func when(m *store.Message) any {
-	if m.Due == 0 {
-		return m.Delay
+// when returns the span until something is due, or "@" and the instant.
+func when(due, delay int64) any {
+	if due == 0 {
+		return delay
 	}
-	return "@" + strconv.FormatInt(m.Due, 10)
+	return "@" + strconv.FormatInt(due, 10)
 }
 
 func bit(b bool) string {

@@ -57,10 +57,11 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
 	if history := text(more[0]); history != "" {
-		var failures, how string
-		if _, err := fmt.Sscanf(history, "%d %s %s", &r.Attempt, &failures, &how); err != nil {
+		var deliveries, failures, how string
+		if _, err := fmt.Sscanf(history, "%s %s %s", &deliveries, &failures, &how); err != nil {
 			return fmt.Errorf("history %.40q: %w", history, store.ErrCorrupt)
 		}
+		r.Attempt, r.Earlier = counted(deliveries)
 		r.Failures, r.Snoozes = counted(failures)
 	}
 	if r.State == store.Leased {

@@ -27,6 +27,9 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 
 func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {
 	args := make([]any, 0, 2+3*len(items))
+	if v == store.Again {
+		return s.againArgs(p, items)
+	}
 	if v == store.Nack || v == store.Release || v == store.Snooze {
 		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
 	}
@@ -52,6 +55,32 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	}
 	return args
 }
+
+func (s *Store) againArgs(p store.Partition, items []store.Settlement) []any {
+	const before = 3
+	n, size := len(items), 0
+	for i := range items {
+		size += maxReceiptSize + len(items[i].Following().Body) + 1
+	}
+	made, part := newTexts(2*n, size), []byte(nil)
+	args := make([]any, before+4*n)
+	args[0], args[1], args[2] = s.eventsChannel(p.Queue), wakeEvent(p), int64(store.MaxDelay)
+	for i := range items {
+		next := items[i].Following()
+		part = appendReceipt(part[:0], items[i].Receipt)
+		args[before+i] = made.add(part)
+		args[before+n+i] = when(next.Due, items[i].Delay)
+		args[before+2*n+i] = next.TTL
+		args[before+3*n+i] = ""
+		if next.NewBody {
+			args[before+3*n+i] = made.add([]byte("="), next.Body)
+		}
+	}
+	return args
+}
+
+// maxReceiptSize is at least the length of a receipt.
+const maxReceiptSize = 48
 
 // kindOf tells ack.lua how much there is to look at.
 func kindOf(items []store.Settlement) string {

@@ -15,7 +15,7 @@ func definiteCancel() []testCase {
 		{"RunningThenHolderDies", "", testCancelThenCrash},
 		{"RunningIsSeenAgainByARepeatedClaim", "", testCancelThenRepeatedClaim},
 	}
-	for _, v := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Reject} {
+	for _, v := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again, store.Reject} {
 		cases = append(cases, testCase{"RunningThen/" + string(v), "", func(d *desk) { testCancelThenSettle(d, v) }})
 	}
 	return cases

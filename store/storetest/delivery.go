@@ -216,6 +216,7 @@ func neverEarly() []testCase {
 			d.wantNotBefore(begin, 30)
 		}},
 		{"DelayedNack", "", func(d *desk) { testDelayedSettle(d, store.Nack) }},
+		{"DelayedAgain", "", func(d *desk) { testDelayedSettle(d, store.Again) }},
 		{"DelayedSnooze", "", func(d *desk) { testDelayedSettle(d, store.Snooze) }},
 		{"DelayedRelease", "", func(d *desk) { testDelayedSettle(d, store.Release) }},
 		{"DueBefore1970IsNow", "", func(d *desk) {
@@ -315,7 +316,7 @@ func testDelayRoundedUp(d *desk) {
 		d.reschedule(store.Move{Ref: byID(id), Delay: 7})
 		d.wantEqual("due after a reschedule", d.get(byID(id)).At-ms, c.want)
 		d.reschedule(store.Move{Ref: byID(id)})
-		for _, v := range []store.Verdict{store.Nack, store.Release, store.Snooze} {
+		for _, v := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again} {
 			r := d.takeFor("c", shortLease).Receipt
 			d.wantEqual("end of lease", d.get(byID(id)).At-ms, shortLease+c.want-7)
 			d.settleAs(store.SettleRequest{Verdict: v, Items: []store.Settlement{{Receipt: r, Delay: 7}}})

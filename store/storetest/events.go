@@ -120,7 +120,7 @@ func testWakeReturn(d *desk) {
 	w.want("the first message", wake)
 	id := d.send()
 	w.want("an earlier message", wake)
-	for _, v := range []store.Verdict{store.Nack, store.Release, store.Snooze} {
+	for _, v := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again} {
 		d.wantSettled(v, d.takeOf(id), store.CodeOK)
 		w.want("a "+string(v), wake)
 		item := store.Settlement{Receipt: d.takeOf(id), Delay: 3 * hour}

@@ -6,7 +6,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-var verdicts = []store.Verdict{store.Ack, store.Nack, store.Release, store.Snooze, store.Reject, store.Extend, store.Start}
+var verdicts = []store.Verdict{store.Ack, store.Nack, store.Release, store.Snooze, store.Again, store.Reject, store.Extend, store.Start}
 
 // oneHolder holds promise 3: one valid receipt per message, and only it settles.
 func oneHolder() []testCase {
@@ -76,6 +76,7 @@ func testRunOutNotTaken(d *desk) {
 		{store.Ack, func(id store.ID) { d.wantGone(byID(id)) }},
 		{store.Nack, func(id store.ID) { d.wantEqual("failures", d.wantState(id, store.Ready).Failures, 1) }},
 		{store.Release, func(id store.ID) { d.wantEqual("failures", d.wantState(id, store.Ready).Failures, 0) }},
+		{store.Again, func(id store.ID) { d.wantEqual("earlier", d.wantState(id, store.Ready).Earlier, 1) }},
 		{store.Snooze, func(id store.ID) { d.wantEqual("snoozes", d.wantState(id, store.Ready).Snoozes, 1) }},
 		{store.Reject, func(id store.ID) { d.wantState(id, store.Dead) }},
 		{store.Extend, func(id store.ID) { d.takeNothing("c"); d.wantState(id, store.Leased) }},

@@ -32,6 +32,7 @@ type entry struct {
 	at         int64       // ms: due, deadline, death
 	expiry     int64       // ms
 	deliveries int         // finished ones
+	earlier    int         // finished deliveries of earlier occurrences
 	failures   int
 	snoozes    int
 	ending     store.Verdict // how the last delivery ended; "" none, "lost" run out
@@ -108,7 +109,7 @@ func (e *entry) receipt() store.Receipt {
 func (e *entry) delivery(due int64) store.Delivery {
 	return store.Delivery{
 		Receipt: e.receipt(), Key: e.Key, Headers: e.Headers, Body: e.Body, Due: due,
-		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Failures: e.failures, Snoozes: e.snoozes, Suspicion: e.suspicion,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, Suspicion: e.suspicion,
 	}
 }
 
@@ -356,6 +357,8 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 		m.counters.Released++
 		e.end(v, 0, item.Failure)
 		e.state, e.at, e.begun = store.Scheduled, m.due(0, item.Delay), false
+	case v == store.Again:
+		return m.again(e, item)
 	case v == store.Snooze:
 		m.counters.Snoozed++
 		e.end(v, 0, item.Failure)
@@ -366,6 +369,29 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 		e.end(v, 1, item.Failure)
 		m.die(e)
 	}
+	return store.CodeOK
+}
+
+// again ends an occurrence of a message and makes it due for another one.
+func (m *model) again(e *entry, item store.Settlement) store.Code {
+	next := item.Following()
+	due := m.due(next.Due, item.Delay)
+	switch {
+	case m.tooFar(due):
+		return store.CodeTooFar
+	case next.TTL > 0 && due >= m.ceil()+next.TTL:
+		return store.CodeExpires
+	}
+	m.counters.Repeated++
+	e.end(store.Again, 0, "")
+	e.earlier, e.failures, e.snoozes, e.text, e.expiry = e.deliveries, 0, 0, "", 0
+	if next.TTL > 0 {
+		e.expiry = m.ceil() + next.TTL
+	}
+	if next.NewBody {
+		e.Body = next.Body
+	}
+	e.state, e.at, e.begun = store.Scheduled, due, false
 	return store.CodeOK
 }
 

@@ -182,9 +182,35 @@ func (r *trial) settle(s step) {
 		if s.Flag && (request.Verdict == store.Nack || request.Verdict == store.Snooze || request.Verdict == store.Reject) {
 			item.Failure = fmt.Sprintf("failure %d", pick)
 		}
+		if request.Verdict == store.Again && s.Flag {
+			item.Next = r.occurrence(s, pick)
+			if item.Next.Due != 0 {
+				item.Delay = 0
+			}
+		}
 		request.Items = append(request.Items, item)
 	}
 	r.call(settleCall(r, request))
+}
+
+// occurrence makes the details of an Again: at times with a new body, a TTL, or an instant.
+func (r *trial) occurrence(s step, pick int) *store.Occurrence {
+	o := &store.Occurrence{NewBody: pick%2 == 0}
+	if o.NewBody {
+		o.Body = fmt.Appendf(nil, "again %d", s.Pick[3])
+	}
+	switch pick % 5 {
+	case 1:
+		o.TTL = r.span(s) + max(r.span(step{Span: 9 - s.Span}), 1)
+		if r.h.Advance == nil {
+			o.TTL = r.span(s) + hour
+		}
+	case 2:
+		o.Due = r.instant(s)
+	case 3:
+		o.Due = r.m.floor() + store.MaxDelay + hour
+	}
+	return o
 }
 
 // ref names a message by its id, or some message by a key.

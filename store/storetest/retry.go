@@ -347,17 +347,17 @@ func testSettleTwiceInBatch(d *desk) {
 		if v == store.Ack {
 			want[1] = store.CodeGone
 		}
-		if v == store.Nack || v == store.Release || v == store.Snooze {
+		if v == store.Nack || v == store.Release || v == store.Snooze || v == store.Again {
 			item.Delay = hour
 		}
 		d.wantCodes(string(v), d.settleAs(store.SettleRequest{Verdict: v, Items: []store.Settlement{item, item}}), want...)
 	}
-	d.wantCounters(store.Counters{Sent: 7, Delivered: 7, Acked: 1, Nacked: 1, Released: 1, Snoozed: 1, Rejected: 1, DeadLettered: 1})
+	d.wantCounters(store.Counters{Sent: 8, Delivered: 8, Acked: 1, Nacked: 1, Released: 1, Snoozed: 1, Repeated: 1, Rejected: 1, DeadLettered: 1})
 }
 
 // A different verdict on a spent receipt is not a repeat.
 func testOtherVerdict(d *desk) {
-	for _, first := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Reject} {
+	for _, first := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again, store.Reject} {
 		d.send()
 		r := d.take("c").Receipt
 		item := store.Settlement{Receipt: r, Delay: hour}
@@ -368,7 +368,7 @@ func testOtherVerdict(d *desk) {
 			}
 		}
 	}
-	d.wantCounters(store.Counters{Sent: 4, Delivered: 4, Nacked: 1, Released: 1, Snoozed: 1, Rejected: 1, DeadLettered: 1})
+	d.wantCounters(store.Counters{Sent: 5, Delivered: 5, Nacked: 1, Released: 1, Snoozed: 1, Repeated: 1, Rejected: 1, DeadLettered: 1})
 }
 
 func testSettleRepeatedNextHolder(d *desk) {

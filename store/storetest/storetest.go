@@ -103,6 +103,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Promise7BoundedWork", boundedWork()},
 		{"Promise8ReleaseBurnsNothing", releaseBurnsNothing()},
 		{"Snooze", snoozing()},
+		{"Again", repeating()},
 		{"Promise9CrashesBreakNothing", crashesBreakNothing()},
 		{"Promise9OnlyTheStartedFail", onlyTheStartedFail()},
 		{"Promise10FullStoreDrains", fullStoreDrains()},

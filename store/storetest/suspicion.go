@@ -151,7 +151,7 @@ func testStartOfOneDelivery(d *desk) {
 }
 
 func testReturnClears(d *desk) {
-	for _, verdict := range []store.Verdict{store.Nack, store.Release, store.Snooze} {
+	for _, verdict := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again} {
 		id := d.send()
 		d.lose(id, true)
 		v := d.take("c")

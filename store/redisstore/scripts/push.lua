@@ -21,7 +21,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key; 1 when a record is longer than all before it; where records may be long and one may be there already, up to 2 for each. Copies no more bytes than it is given
 -- RETRY safe: the producer's last number is kept with its answer, and ids that are live are not stored again
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls count wake batch
+-- USES open codes time calls count wake batch grow
 local answer, stale = recall('p:' .. ARGV[3], ARGV[4])
 if answer then return {n, answer} end
 if stale then return {-2, ''} end
@@ -38,12 +38,12 @@ local function finish(sent, duplicates, answer)
 end
 local plan = ARGV[7] == '1' and not more and live + n <= most and together()
 if plan then
-  grow()
+  grow(tonumber(ARGV[8]))
   redis.call('HSET', KEYS[2], unpack(ARGV, 10, 9 + 2 * n))
   redis.call('ZADD', KEYS[4], unpack(plan))
   return finish(n, 0, '')
 end
--- USES receipt history forget place existing seize
+-- USES receipt history forget place existing expiring seize
 local scores, odd, sent, duplicates = {}, {}, 0, 0
 local function store(i, id, record)
   if due_of(i) > farthest then return TOO_FAR end
@@ -92,7 +92,7 @@ local function singly()
 end
 local records = singly()
 if #records > 0 then
-  grow()
+  grow(tonumber(ARGV[8]))
   redis.call('HSET', KEYS[2], unpack(records))
 end
 evict(records)

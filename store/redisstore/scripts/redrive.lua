@@ -45,13 +45,13 @@ local function redrive(i, j)
   local id, _, expiry, key = want[j], parse(recs[j])
   local other = key and key ~= '' and holder(key)
   if other then return DUPLICATE, other end
-  local deliveries, _, how, doubt = past(past_of[j])
+  local deliveries, _, how, doubt, _, _, earlier = past(past_of[j])
   if not past_of[j] then fresh, how = fresh + 1, '-' end
   local at = after(ARGV[5 + n + i])
   earliest = math.min(earliest, at)
   moved[#moved + 1] = id
   due[#due + 1], due[#due + 2] = digits(at), id
-  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' 0 ' .. how .. doubt
+  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, counted(deliveries, earlier) .. ' 0 ' .. how .. doubt
   if expiry and expiry > 0 then
     kept[#kept + 1], kept[#kept + 2] = id, string.sub(recs[j], 1, 3) .. string.rep('\0', 6) .. string.sub(recs[j], 10)
   end

@@ -58,7 +58,7 @@ local function audit_side(field, value)
     return
   end
   if redis.call('HEXISTS', KEYS[2], name) == 0 then return bad(field, 'belongs to no message') end
-  if kind == 'h' and not string.match(value, '^%d+ %d+%.?%d* [nrzjl-][uc]?s?$') then bad(field, 'cannot be read') end
+  if kind == 'h' and not string.match(value, '^%d+%.?%d* %d+%.?%d* [nrzgjl-][uc]?s?$') then bad(field, 'cannot be read') end
   if kind == 'h' and tried == 0 then bad(field, 'is not counted') end
   if kind == 'f' and redis.call('HEXISTS', KEYS[1], 'h:' .. name) == 0 then bad(field, 'has no history') end
   if kind == 'x' and place(name) ~= 'leased' then bad(field, 'belongs to a message that is not leased') end

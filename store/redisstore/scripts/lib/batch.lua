@@ -25,12 +25,3 @@ local function together()
   earliest = soonest
   return plan
 end
--- grow(): notes how long records can be, as a power of two, so that it is seldom written.
--- A short one is not noted.
-local SHORT = 2048
-local function grow()
-  local noted = tonumber(s[6]) or SHORT
-  local largest = noted
-  while largest < tonumber(ARGV[8]) do largest = largest * 2 end
-  if largest > noted then redis.call('HSET', KEYS[1], 'largest', largest) end
-end

@@ -1,6 +1,6 @@
 -- What a claim hands out. places: "due receipt receipt... due receipt...", each due time
 -- that of the receipts behind it; failed: "index:failures" or "index:failures.snoozes" of
--- the deliveries that have a history, with the suspicion behind it; records.
+-- the deliveries that have a history, with the suspicion behind it, and "+earlier"; records.
 local places, failed, records, handed, p, told = {}, {}, {}, 0, 0, nil
 local function hand(receipt, due, record)
   if due ~= told then p, told, places[p + 1] = p + 1, due, due end
@@ -9,8 +9,9 @@ local function hand(receipt, due, record)
 end
 local function failing(h)
   if not h then return end
-  local _, failures, _, doubt, _, snoozes = past(h)
-  if failures > 0 or doubt ~= '' or snoozes > 0 then failed[#failed + 1] = handed .. ':' .. counted(failures, snoozes) .. doubt end
+  local _, failures, _, doubt, _, snoozes, earlier = past(h)
+  local text = counted(failures, snoozes) .. doubt .. (earlier > 0 and '+' .. earlier or '')
+  if text ~= '0' then failed[#failed + 1] = handed .. ':' .. text end
 end
 -- replay(): hands out what is still leased of an earlier answer.
 local function replay(answer)

@@ -14,13 +14,14 @@ local function cancelling(ids)
 end
 -- past(h): deliveries, failures, how the last delivery ended; doubt, the suspicion: 'u'
 -- when a lease ran out and whether its handler had started is unknown, 'c' when it had;
--- whether the handler of the delivery that is under way has started; and snoozes.
+-- whether the handler of the delivery that is under way has started; snoozes; and earlier,
+-- the deliveries of earlier occurrences.
 local function past(h)
-  if not h then return 0, 0, '', '', false, 0 end
-  local d, f, z, how, doubt, begun = string.match(h, '^(%d+) (%d+)%.?(%d*) (%S)([uc]?)(s?)$')
-  return tonumber(d) or 0, tonumber(f) or 0, how or '', doubt or '', begun == 's', tonumber(z) or 0
+  if not h then return 0, 0, '', '', false, 0, 0 end
+  local d, e, f, z, how, doubt, begun = string.match(h, '^(%d+)%.?(%d*) (%d+)%.?(%d*) (%S)([uc]?)(s?)$')
+  return tonumber(d) or 0, tonumber(f) or 0, how or '', doubt or '', begun == 's', tonumber(z) or 0, tonumber(e) or 0
 end
--- counted(): failures and snoozes as one text: the latter, behind a point, only if there are any.
-local function counted(failures, snoozes)
-  return snoozes > 0 and failures .. '.' .. snoozes or failures
+-- counted(): two counts as one text: the second, behind a point, only if it is not 0.
+local function counted(n, more)
+  return more > 0 and n .. '.' .. more or n
 end

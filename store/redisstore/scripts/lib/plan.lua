@@ -1,12 +1,13 @@
 -- Collects what becomes of leased messages. settle() writes it: what is added, then what
 -- is removed. Its first write is one that Redis allows at maxmemory, so the rest is too.
+-- blank: ids and records to be written; free: fields of side to be removed.
 local due, dead, blank, notes, ended, gone, free = {}, {}, {}, {}, {}, {}, {}
 local earliest, fresh = math.huge, 0
 -- note(): the history of a message after h; snoozed: 1 when a snooze is added.
 local function note(id, h, deliveries, failures, how, text, snoozed)
-  local _, _, _, _, _, snoozes = past(h)
+  local _, _, _, _, _, snoozes, earlier = past(h)
   if not h then fresh = fresh + 1 end
-  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. ' ' .. counted(failures, snoozes + (snoozed or 0)) .. ' ' .. how
+  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, counted(deliveries, earlier) .. ' ' .. counted(failures, snoozes + (snoozed or 0)) .. ' ' .. how
   if text ~= '' then notes[#notes + 1], notes[#notes + 2] = 'f:' .. id, text end
 end
 local function again(id, at)

@@ -1,14 +1,6 @@
 -- For push: keys and expiry. state: records as this batch leaves them (false: removed).
 -- owner: key -> its holder's id, and behind a space its expiry if it has one.
 local state, owner, taken, evicted, expired, replaced = {}, {}, {}, {}, 0, 0
-local function expiring(record, at)
-  local b = {}
-  for i = 6, 1, -1 do
-    b[i] = at % 256
-    at = (at - b[i]) / 256
-  end
-  return string.sub(record, 1, 3) .. string.char(unpack(b)) .. string.sub(record, 10)
-end
 local function load_owners(from, n)
   local keys, fields = {}, {}
   for i = from, from + n - 1 do

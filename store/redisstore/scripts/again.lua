@@ -1,0 +1,83 @@
+-- PURPOSE ends occurrences: done, and the same message is due again, with its failures, snoozes and failure text forgotten
+-- TRANSITION leased -> scheduled, ready; dead when the record cannot be read; (gone) when a cancel was asked for
+-- KEYS[1] side hash
+-- KEYS[2] msg hash
+-- KEYS[3] leased zset
+-- KEYS[4] due zset
+-- KEYS[5] dead zset
+-- ARGV[1] channel | text | - | PFX:{q}:events
+-- ARGV[2] wake | text | - | "wake p"
+-- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
+-- ARGV[4...] n receipts, n times when: a span, or "@" and an instant, n TTLs (0: none), n bodies, behind "=", or empty: as before | text, text, int, bytes | ms | n 1 to 500, spans from 0
+-- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- CODES ok dead too_far gone lease_lost cancelled expires
+-- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL
+-- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
+-- EMITS wake, when the first due time becomes earlier
+-- USES open codes time record expiring grow fetch receipt history count forget plan bury leases lost wake answer
+if not s[1] then return {-1, ''} end
+local n, cancelled, repeated, longest, before = (#ARGV - 3) / 4, 0, 0, 0, first()
+local at, ids, recs, late, last = leases(4, 3 + n, 'all')
+local past_of, stop = history(ids), cancelling(ids)
+local function due_of(text)
+  return string.byte(text) == 64 and math.max(now, tonumber(string.sub(text, 2))) or after(text)
+end
+local function renew(i, id, h, expiry, key, start)
+  local ttl, body, record, deliveries = tonumber(ARGV[i + 2 * n]), ARGV[i + 3 * n], recs[id], attempt_of(ARGV[i])
+  local ends = ttl > 0 and up + ttl or 0
+  if body ~= '' then record = string.sub(record, 1, start) .. string.sub(body, 2) end
+  if body ~= '' or ends ~= expiry then
+    blank[#blank + 1], blank[#blank + 2] = id, expiring(record, ends)
+    longest = math.max(longest, #record)
+  end
+  if key ~= '' and ends ~= expiry then
+    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, ends > 0 and id .. ' ' .. ends or id
+  end
+  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. '.' .. deliveries .. ' 0 g'
+  if h then free[#free + 1] = 'f:' .. id else fresh = fresh + 1 end
+  again(id, due_of(ARGV[i + n]))
+end
+-- refused(): why the next occurrence cannot be as it is asked for, if so.
+local function refused(i)
+  local due, ttl = due_of(ARGV[i + n]), tonumber(ARGV[i + 2 * n])
+  if due > up + ARGV[3] then return TOO_FAR end
+  if ttl > 0 and due >= up + ttl then return EXPIRES end
+end
+for j = 1, #at do
+  local i, id, h = at[j], ids[j], past_of[j]
+  local most, expiry, key, start = parse(recs[id])
+  local code = OK
+  if stop[j] then
+    gone[#gone + 1], cancelled, code = id, cancelled + 1, CANCELLED
+    unkey(key)
+  elseif refused(i) then
+    code = refused(i)
+  elseif not most then
+    local _, failures = past(h)
+    note(id, h, attempt_of(ARGV[i]), failures, 'g', recs[id] and 'record corrupt' or 'record missing')
+    bury(id, nil, false)
+    code = DEAD
+  else
+    renew(i, id, h, expiry, key, start)
+    repeated = repeated + 1
+  end
+  if code ~= TOO_FAR and code ~= EXPIRES then ended[#ended + 1] = ARGV[i] end
+  say(i - 3, code)
+end
+if #ended > 0 then
+  entomb()
+  if longest > 0 then
+    redis.call('ZREM', KEYS[3], '-')
+    grow(longest)
+  end
+  settle()
+  count('repeated', repeated)
+  count('cancelled', cancelled)
+  wake(before, earliest)
+end
+for _, i in ipairs(late) do
+  local code = lost(ARGV[i], 'g')
+  if code == OK and redis.call('ZSCORE', KEYS[5], string.sub(ARGV[i], 1, 26)) then code = DEAD end
+  say(i - 3, code)
+end
+return {last - 3, table.concat(odd, ' ')}
