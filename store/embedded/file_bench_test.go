@@ -166,7 +166,6 @@ func BenchmarkFileReopenCores(b *testing.B) {
 			if err := s.Close(); err != nil {
 				b.Fatal(err)
 			}
-			s = nil
 			runtime.GC()
 			runtime.GOMAXPROCS(processors)
 			began := time.Now()

@@ -243,3 +243,5 @@ func (f file) WriteAt(b []byte, at int64) (int, error) {
 func (f file) Allocate(size int64) error { return spaceError(allocate(f.File, size)) }
 
 func (f file) Sync() error { return dataSync(f.File) }
+
+func (f file) Rewrite(b []byte, at int64) error { return spaceError(rewrite(f.File, b, at)) }

@@ -40,6 +40,9 @@ type File interface {
 	Allocate(size int64) error
 	// Sync makes the content durable.
 	Sync() error
+	// Rewrite writes again what can be read at an offset, so that the next Sync makes it
+	// durable although an earlier one failed. The file ends behind it then.
+	Rewrite(b []byte, at int64) error
 }
 
 // Errors that mean something to the log. Implementations wrap them.

@@ -241,6 +241,13 @@ func (f *file) WriteAt(b []byte, at int64) (int, error) {
 	return copy(f.node.data[at:], b), failed
 }
 
+func (f *file) Rewrite(b []byte, at int64) error {
+	if _, err := f.WriteAt(b, at); err != nil {
+		return err
+	}
+	return f.Truncate(at + int64(len(b)))
+}
+
 func (f *file) Size() (int64, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()

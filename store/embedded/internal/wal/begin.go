@@ -112,7 +112,7 @@ func (l *Log) secure(s *segment, others []*segment) error {
 		s.size += len(head) + len(body)
 	}
 	if len(data) > 0 {
-		if _, err := s.file.WriteAt(data, int64(at)); err != nil {
+		if err := s.file.Rewrite(data, int64(at)); err != nil {
 			return err
 		}
 	}

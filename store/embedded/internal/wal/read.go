@@ -95,7 +95,7 @@ func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 			return &DamageError{File: s.name, Offset: at, Reason: "no intact frame, where one had been durable"}
 		}
 		if !ok {
-			if f, ok = s.sealer.next(data, at+1); !ok {
+			if f, ok = s.next(data, at+1); !ok {
 				return nil
 			}
 		}

@@ -121,7 +121,7 @@ func (r *reading) known(at int) int {
 		r.proven = max(r.proven, len(r.data))
 	default:
 		r.proven = max(r.proven, segmentHead, r.readNote(r.data))
-		for f, ok := r.sealer.next(r.data, at); ok; f, ok = r.sealer.next(r.data, f.end()) {
+		for f, ok := r.next(r.data, at); ok; f, ok = r.next(r.data, f.end()) {
 			r.proven = max(r.proven, f.synced)
 		}
 	}
@@ -131,7 +131,7 @@ func (r *reading) known(at int) int {
 
 // behind returns where the next intact frame behind a place is, or the end.
 func (r *reading) behind(at int) int {
-	if f, ok := r.sealer.next(r.data, at+1); ok {
+	if f, ok := r.next(r.data, at+1); ok {
 		return f.at
 	}
 	return max(len(r.data), r.proven)
