@@ -116,7 +116,7 @@ func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
 }
 
 // Settle settles the delivery by what a handler returned for it, as [Queue.Consume] does: nil
-// acks it, the errors that [RetryAfter], [Snooze], [Again], [Reject] and [Drop] return do what they say,
+// acks it, the errors that [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] return do what they say,
 // any other error nacks it with [DefaultBackoff]. It is for handlers that are called on what
 // [Queue.Receive] returned. Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was
 // cancelled meanwhile); verdict itself is not among them.
@@ -144,12 +144,16 @@ func (d *Delivery) settleBy(ctx context.Context, op string, verdict error) error
 	return d.settle(ctx, v)
 }
 
-// admit returns verdict, or what is wrong with it and only the queue knows.
+// admit returns verdict, or what is wrong with it and only the queue knows. The messages of
+// a Next are sent; what is left of it is an ack.
 func (d *Delivery) admit(ctx context.Context, verdict error) error {
 	if verdict == nil {
 		return nil
 	}
 	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
+	if next, ok := errors.AsType[*nextError](verdict); ok && v.Verdict == store.Nack {
+		return d.send(ctx, next.messages)
+	}
 	if v.Verdict != store.Again || len(v.Next.Body) == 0 {
 		return verdict
 	}

@@ -12,7 +12,7 @@ import (
 
 // Handler does the work that a message asks for. What it returns settles the
 // delivery: nil acks it; an error nacks it, to be delivered again after
-// [ConsumeOptions].Backoff; [RetryAfter], [Snooze], [Again], [Reject] and [Drop] choose otherwise,
+// [ConsumeOptions].Backoff; [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] choose otherwise,
 // also when they are wrapped. A panic, or runtime.Goexit, is a failure like an error.
 //
 // ctx ends, with this [context.Cause]: [ErrLeaseLost] when the message is or could soon

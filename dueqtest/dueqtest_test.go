@@ -84,6 +84,17 @@ func TestDeliverSettlesLikeConsume(t *testing.T) {
 	}
 }
 
+func TestDeliver_NextSends(t *testing.T) {
+	t.Parallel()
+	q := dueqtest.New(t)
+	q.Send("a", dueq.Message{})
+	q.Deliver("a", func(context.Context, *dueq.Delivery) error {
+		return dueq.Next(dueq.NextMessage{Queue: "b", Message: dueq.Message{Body: []byte("next")}})
+	})
+	q.AssertNothingDue("a")
+	q.AssertDelivered("b", "next")
+}
+
 func TestAssertionsFail(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -2,6 +2,7 @@
 package route
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 
 	"github.com/cespare/xxhash/v2"
@@ -20,6 +21,24 @@ func ByKey(key string, partitions int) int {
 // increasing: the library that makes the UUIDs holds the first 80 bits to that.
 func NewID(partition int) store.ID {
 	id := store.ID(uuid.Must(uuid.NewV7()))
+	binary.BigEndian.PutUint16(id[len(id)-2:], uint16(partition))
+	return id
+}
+
+// FollowingID returns the id of the index-th message that follows an occurrence of another
+// one: the same whenever it is asked for. It has the time of the parent's id, and is of the
+// given partition.
+func FollowingID(parent store.ID, occurrence int64, index, partition int) store.ID {
+	const timeBytes, version, variant = 6, 0x70, 0x80
+	var seed [len(parent) + 16]byte
+	copy(seed[:], parent[:])
+	binary.BigEndian.PutUint64(seed[len(parent):], uint64(occurrence))
+	binary.BigEndian.PutUint64(seed[len(parent)+8:], uint64(index))
+	hash := sha256.Sum256(seed[:])
+	id := parent
+	copy(id[timeBytes:], hash[:])
+	id[6] = id[6]&0x0f | version
+	id[8] = id[8]&0x3f | variant
 	binary.BigEndian.PutUint16(id[len(id)-2:], uint16(partition))
 	return id
 }

@@ -88,3 +88,26 @@ func TestNewIDIsUnique(t *testing.T) {
 		}
 	}
 }
+
+func TestFollowingID_IsTheSameEachTimeAndAnID(t *testing.T) {
+	t.Parallel()
+	parent := NewID(3)
+	seen := map[store.ID]bool{}
+	for _, of := range []store.ID{parent, NewID(3)} {
+		for occurrence := range int64(3) {
+			for index := range 3 {
+				id := FollowingID(of, occurrence, index, 7)
+				if seen[id] || id != FollowingID(of, occurrence, index, 7) {
+					t.Errorf("%s for occurrence %d, index %d", id, occurrence, index)
+				}
+				seen[id] = true
+				if id.Partition() != 7 || id.Time() != of.Time() || id[6]>>4 != 7 || id[8]>>6 != 2 {
+					t.Errorf("%s (% x) is no id of partition 7 with the time of %s", id, id[:], of)
+				}
+				if _, err := store.ParseID(id.String()); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
