@@ -26,9 +26,9 @@ const (
 // malformed id returns [ErrInvalid].
 func ID(id string) Ref { return Ref{byID, id} }
 
-// Key names the message that has a key: the one that is scheduled, ready or leased. A
-// dead message no longer has its key. A call that gets an empty or malformed key returns
-// [ErrInvalid].
+// Key names the message that has a key: the one that is scheduled, ready or leased or, if
+// there is none, of the dead ones that had it the one that died last. A call that gets an
+// empty or malformed key returns [ErrInvalid].
 func Key(key string) Ref { return Ref{byKey, key} }
 
 // keyPrefix tells a key from an id: ids hold no colon.

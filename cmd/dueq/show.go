@@ -51,7 +51,8 @@ func countText(n int) string {
 }
 
 // refHelp explains arguments that name a message.
-const refHelp = `A message is named by the id that send printed, or as key:NAME by its key.`
+const refHelp = `A message is named by the id that send printed, or as key:NAME by its key. A key names the
+message that has it or, if there is none, the dead one that had it last.`
 
 func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{

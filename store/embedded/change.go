@@ -83,7 +83,7 @@ func (p *partition) bury(e *entry, at int64) {
 	p.leave(e)
 	e.state, e.at = dead, at
 	e.forgetLease()
-	p.dead.add(e)
+	p.toDead(e)
 }
 
 // redrive brings a dead letter back with its key, and without a TTL: dead -> waiting.
@@ -194,7 +194,7 @@ func (p *partition) add(e *entry, s state) {
 	case leased:
 		p.leased.add(e)
 	case dead:
-		p.dead.add(e)
+		p.toDead(e)
 		return
 	case gone:
 	}
@@ -210,8 +210,15 @@ func (p *partition) leave(e *entry) {
 		p.leased.drop(e)
 	case dead:
 		p.dead.drop(e)
+		p.deadKeys.drop(e)
 	case gone:
 	}
+}
+
+// toDead puts a message among the dead ones, where it is found by its key.
+func (p *partition) toDead(e *entry) {
+	p.dead.add(e)
+	p.deadKeys.add(e)
 }
 
 func (p *partition) takeKey(e *entry) {
@@ -237,5 +244,6 @@ func (p *partition) shrink() {
 	}
 	p.byID = newIndex()
 	p.byKey = make(map[string]*entry)
+	p.deadKeys = make(graves)
 	p.most = 0
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -113,8 +114,12 @@ func (p *partition) keyProblem(e *entry) string {
 		return "does not know whether it has a key"
 	case !e.keyed:
 		return ""
+	case e.state == dead && !slices.Contains(p.deadKeys[key], e):
+		return fmt.Sprintf("is dead, but is not found by its key %+q", key)
 	case e.state == dead && p.byKey[key] == e:
 		return fmt.Sprintf("is dead but holds the key %+q", key)
+	case e.state != dead && slices.Contains(p.deadKeys[key], e):
+		return fmt.Sprintf("is not dead, but is found as such by its key %+q", key)
 	case e.state != dead && p.byKey[key] != e:
 		return fmt.Sprintf("does not hold its key %+q", key)
 	}

@@ -13,16 +13,17 @@ type partition struct {
 	queue *queue
 	index int
 
-	mu      sync.Mutex
-	byID    index
-	byKey   map[string]*entry // the one live message that holds a key; dead ones hold none
-	waiting timetable         // by due time
-	leased  order             // by deadline
-	dead    order             // by time of death
-	keyed   int               // messages that hold a key: what len(byKey) must be
-	most    int               // size of byID at its highest, see remove
-	counts  [counters]int64
-	journal *journal // writes every change to the log; nil when there is none
+	mu       sync.Mutex
+	byID     index
+	byKey    map[string]*entry // the one live message that holds a key; dead ones hold none
+	deadKeys graves            // the dead messages of each key
+	waiting  timetable         // by due time
+	leased   order             // by deadline
+	dead     order             // by time of death
+	keyed    int               // messages that hold a key: what len(byKey) must be
+	most     int               // size of byID at its highest, see remove
+	counts   [counters]int64
+	journal  *journal // writes every change to the log; nil when there is none
 
 	producers calls[pushAnswer]
 	consumers calls[[]handedOut]
@@ -35,6 +36,7 @@ func newPartition(q *queue, index int) *partition {
 		index:     index,
 		byID:      newIndex(),
 		byKey:     make(map[string]*entry),
+		deadKeys:  make(graves),
 		producers: newCalls[pushAnswer](),
 		consumers: newCalls[[]handedOut](),
 		managers:  newCalls[pushAnswer](),
@@ -56,10 +58,14 @@ func (p *partition) payload(e *entry) (payload, error) {
 	return p.journal.payload(e)
 }
 
-// find returns the live message with an id, or the one that holds a key; else nil.
+// find returns the message with an id, or the one that holds a key, or else the one that
+// died last with it; nil when there is none.
 func (p *partition) find(ref store.Ref) *entry {
 	if ref.ID.IsZero() {
-		return p.byKey[ref.Key]
+		if e := p.byKey[ref.Key]; e != nil {
+			return e
+		}
+		return p.deadKeys.last(ref.Key)
 	}
 	return p.byID.get(ref.ID)
 }

@@ -64,7 +64,7 @@ func (p *partition) mendEntry(e *entry, now instant) {
 		p.leave(e)
 		e.state, e.at = dead, now.ms
 		e.forgetLease()
-		p.dead.add(e)
+		p.toDead(e)
 		p.count(countDeadLettered)
 	}
 }

@@ -94,8 +94,14 @@ func TestTheLastFailureIsDeath(t *testing.T) {
 	if got := r.record(1); got.State != store.Dead || got.Attempt != 2 || got.Failures != 2 || got.LastFailure != "failure 2" {
 		t.Errorf("got %+v", got)
 	}
-	if _, err := r.Get(t.Context(), r.p, store.Ref{Key: "k"}); err == nil {
-		t.Error("the dead letter still has its key")
+	if got, err := r.Get(t.Context(), r.p, store.Ref{Key: "k"}); err != nil || got.State != store.Dead {
+		t.Errorf("%+v, %v, want the dead message to be found by its key", got, err)
+	}
+	next := messages(2)[1]
+	next.Key = "k"
+	r.push(next)
+	if got, err := r.Get(t.Context(), r.p, store.Ref{Key: "k"}); err != nil || got.ID != next.ID {
+		t.Errorf("%+v, %v: the dead letter still has its key", got, err)
 	}
 }
 

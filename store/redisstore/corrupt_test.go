@@ -105,8 +105,14 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"two places": func(r *rig, id string) error {
 			return r.rdb.ZAdd(r.ctx(), r.key("dead"), redis.Z{Score: 1, Member: id}).Err()
 		},
-		"key lost":      func(r *rig, _ string) error { return r.rdb.HDel(r.ctx(), r.key("side"), "k:key").Err() },
-		"key of nobody": func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "k:other", id).Err() },
+		"key lost":               func(r *rig, _ string) error { return r.rdb.HDel(r.ctx(), r.key("side"), "k:key").Err() },
+		"key of nobody":          func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "k:other", id).Err() },
+		"key of a dead one lost": func(r *rig, _ string) error { return r.rdb.HDel(r.ctx(), r.key("side"), "e:"+r.dead()).Err() },
+		"key of a dead one changed": func(r *rig, _ string) error {
+			return r.rdb.HSet(r.ctx(), r.key("side"), "e:"+r.dead(), "other").Err()
+		},
+		"dead key of a live one": func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "e:"+id, "key").Err() },
+		"dead key of nobody":     func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "d:other", id).Err() },
 		"history of nobody": func(r *rig, _ string) error {
 			return r.rdb.HSet(r.ctx(), r.key("side"), "h:00000000000000000000000000", "1 1 n").Err()
 		},
@@ -137,4 +143,15 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			}
 		})
 	}
+}
+
+// dead makes a dead message with a key, and returns its id.
+func (r *rig) dead() string {
+	r.t.Helper()
+	m := r.messages(1, 10)[0]
+	m.Key = "dead"
+	r.push(m)
+	r.want("rejected", r.settle(store.Reject, r.claim(1)...), []store.Code{store.CodeOK})
+	r.wantClean()
+	return m.ID.String()
 }

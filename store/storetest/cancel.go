@@ -38,7 +38,7 @@ func testCancelByKey(d *desk) {
 	d.wantCodes("cancel repeated", d.cancel(byKey("k")), store.CodeNotFound)
 	d.wantGone(byID(id))
 	d.dead(key("k"))
-	d.wantCodes("cancel by a dead message's key", d.cancel(byKey("k")), store.CodeNotFound)
+	d.wantCodes("cancel by a dead message's key", d.cancel(byKey("k")), store.CodeDead)
 }
 
 func testCancelDead(d *desk) {
@@ -172,7 +172,7 @@ func testRescheduleByKey(d *desk) {
 	id := d.send(key("k"), delay(hour))
 	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byKey("k")}, store.Move{Ref: byKey("K")}), store.CodeOK, store.CodeNotFound)
 	d.wantSettled(store.Reject, d.takeOf(id), store.CodeOK)
-	d.wantCodes("reschedule by a dead message's key", d.reschedule(store.Move{Ref: byKey("k")}), store.CodeNotFound)
+	d.wantCodes("reschedule by a dead message's key", d.reschedule(store.Move{Ref: byKey("k")}), store.CodeDead)
 }
 
 func testRescheduleTooFar(d *desk) {

@@ -1,6 +1,10 @@
 package storetest
 
-import "github.com/dueq-dev/dueq/store"
+import (
+	"slices"
+
+	"github.com/dueq-dev/dueq/store"
+)
 
 // oneLiveMessagePerKey holds promise 5.
 func oneLiveMessagePerKey() []testCase {
@@ -12,6 +16,9 @@ func oneLiveMessagePerKey() []testCase {
 		{"ExpiredHolderGivesWay", "", testKeyExpiredHolder},
 		{"RedriveWithTheKeyTaken", "", testKeyRedriveTaken},
 		{"RedriveTakesTheKeyAgain", "", testKeyRedriveTakes},
+		{"DeadOnesAreFound", "", testKeyOfTheDead},
+		{"DeadOnesAreFoundAfterReopening", reopening, testKeyOfTheDeadReopened},
+		{"DeadOnesOfOneKeyInABatch", "", testKeyOfManyDead},
 		{"FullIsToldBeforeDuplicate", "", testKeyFull},
 		{"ReplaceInAFullPartition", "", testReplaceFull},
 	}
@@ -19,7 +26,7 @@ func oneLiveMessagePerKey() []testCase {
 		cases = append(cases, testCase{"FreedBy/" + c.name, "", func(d *desk) {
 			id := d.send(key("k"), attempts(1), ttl(hour))
 			c.end(d, id)
-			if _, err := d.s.Get(d.t.Context(), d.p, byKey("k")); err == nil {
+			if rec, err := d.s.Get(d.t.Context(), d.p, byKey("k")); err == nil && rec.State != store.Dead {
 				d.t.Fatalf("the key is still held")
 			}
 			next := d.send(key("k"))
@@ -143,7 +150,7 @@ func testKeyExpiredHolder(d *desk) {
 
 func testKeyRedriveTaken(d *desk) {
 	dead := d.dead(key("k"))
-	d.wantGone(byKey("k"))
+	d.wantEqual("dead", d.get(byKey("k")).ID, dead)
 	holder := d.send(key("k"))
 	d.wantEqual("redrive", d.redrive(dead), []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}})
 	d.wantState(dead, store.Dead)
@@ -163,6 +170,67 @@ func testKeyRedriveTakes(d *desk) {
 	d.wantEqual("delivered", r, store.Receipt{ID: first, Attempt: 2, Keyed: true})
 	d.wantSettled(store.Ack, r, store.CodeOK)
 	d.wantPushed(d.redrive(second), store.CodeOK)
+}
+
+// wantFound fails the test unless the key names the message.
+func (d *desk) wantFound(k string, id store.ID, state store.State) {
+	d.t.Helper()
+	rec := d.get(byKey(k))
+	d.wantEqual("message of the key "+k, rec.ID, id)
+	d.wantEqual("its state", rec.State, state)
+}
+
+// A key names the live message, or else the one that died last with it and is still dead.
+func testKeyOfTheDead(d *desk) {
+	first, second, third := d.dead(key("k")), d.dead(key("k")), d.dead(key("k"))
+	other := d.dead(key("other"))
+	d.dead()
+	d.wantFound("k", third, store.Dead)
+	live := d.send(key("k"), delay(hour))
+	d.wantFound("k", live, store.Scheduled)
+	d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeOK)
+	d.wantFound("k", third, store.Dead)
+	d.wantCodes("cancel", d.cancel(byKey("k"), byKey("other"), byKey("none")), store.CodeDead, store.CodeDead, store.CodeNotFound)
+	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byKey("k")}), store.CodeDead)
+
+	d.wantEqual("purged", d.purge(store.Dead, 10, second), 1)
+	d.wantFound("k", third, store.Dead)
+	d.wantPushed(d.redrive(third), store.CodeOK)
+	d.wantFound("k", third, store.Ready)
+	d.wantSettled(store.Ack, d.takeOf(third), store.CodeOK)
+	d.wantFound("k", first, store.Dead)
+	r := store.CancelRequest{Caller: "m", Number: 1, Refs: []store.Ref{byKey("k"), byKey("other")}, Dead: true}
+	d.wantCodes("delete", d.cancelAs(r), store.CodeOK, store.CodeOK)
+	d.wantGone(byKey("k"), byKey("other"), byID(first), byID(other))
+}
+
+func testKeyOfTheDeadReopened(d *desk) {
+	d.dead(key("k"))
+	last := d.dead(key("k"))
+	d.s = d.h.Reopen(d.t)
+	d.wantFound("k", last, store.Dead)
+	d.wantEqual("purged", d.purge(store.Dead, 1), 1)
+	d.wantFound("k", last, store.Dead)
+}
+
+// A batch can remove several dead messages of one key, and of others.
+func testKeyOfManyDead(d *desk) {
+	var of [3][]store.ID
+	for range 5 {
+		for k := range of {
+			of[k] = append(of[k], d.dead(key(string(rune('a'+k)))))
+		}
+	}
+	d.wantEqual("purged", d.purge(store.Dead, 500, append(slices.Clone(of[0][1:]), of[1]...)...), 9)
+	d.wantFound("a", of[0][0], store.Dead)
+	d.wantGone(byKey("b"))
+	d.wantPushed(d.redrive(of[2][4], of[0][0]), store.CodeOK, store.CodeOK)
+	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+	d.wantGone(byKey("a"))
+	d.wantFound("c", of[2][3], store.Dead)
+	d.wantEqual("purged", d.purge(store.Dead, 500), 4)
+	d.wantGone(byKey("c"))
 }
 
 func testKeyFull(d *desk) {

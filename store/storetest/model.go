@@ -23,6 +23,7 @@ type model struct {
 	managers  map[string]manageMemory
 	counters  store.Counters
 	crashed   []store.ID // what the last sweep put back after a start
+	deaths    int
 }
 
 // entry is a live message.
@@ -40,6 +41,7 @@ type entry struct {
 	stopping   bool
 	begun      bool // leased, and its handler was about to run
 	suspicion  store.Suspicion
+	death      int // dead: the number of its death
 }
 
 type pushMemory struct {
@@ -97,7 +99,7 @@ func (m *model) holder(k string) *entry {
 
 func (m *model) find(r store.Ref) *entry {
 	if r.Key != "" {
-		return m.holder(r.Key)
+		return cmp.Or(m.holder(r.Key), m.lastDead(r.Key))
 	}
 	return m.messages[r.ID]
 }
@@ -136,6 +138,19 @@ func (m *model) remove(e *entry, counter *int64) {
 func (m *model) die(e *entry) {
 	e.state, e.at, e.stopping, e.begun = store.Dead, m.floor(), false, false
 	m.counters.DeadLettered++
+	m.deaths++
+	e.death = m.deaths
+}
+
+// lastDead returns the message that died last with a key.
+func (m *model) lastDead(k string) *entry {
+	var last *entry
+	for _, e := range m.messages {
+		if e.Key == k && e.state == store.Dead && (last == nil || cmp.Or(cmp.Compare(e.at, last.at), e.death-last.death) > 0) {
+			last = e
+		}
+	}
+	return last
 }
 
 // end records how a delivery ended. A handler that returned clears its message.

@@ -15,10 +15,10 @@
 -- ARGV[7...] references | text | - | 1 to 500, an id, or "k:" and a key
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found running dead
--- COST O(n log N), N the messages of the partition, n <= 500; at most 12 redis.calls, one more for each 128 messages and each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; at most 16 redis.calls, one more for each 128 messages, two for each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS stop, for each leased message
--- USES open codes time calls record fetch receipt history count forget place refs steps
+-- USES open codes time calls record fetch receipt history count forget exhume place refs steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
@@ -54,6 +54,7 @@ if ARGV[6] == '1' then
 end
 if #buried > 0 then
   redis.call('ZREM', KEYS[5], unpack(buried))
+  exhume(buried)
   forget(buried, {})
   count('purged', #buried)
 end

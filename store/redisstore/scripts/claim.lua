@@ -17,10 +17,10 @@
 -- ARGV[9] version | int | ms | of the settings that the caller knows; empty: none
 -- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" or "index:failures.snoozes" of the deliveries that had any or are suspected, with "u" or "c" behind it for those whose last lease ran out, and "+earlier" for those that have deliveries of earlier occurrences; no more than the wait when nothing is handed out. {3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
 -- CODES -
--- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
+-- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch receipt history count forget plan bury calls crash sweep ready hand deliver
+-- USES open time record fetch receipt history count forget plan graves bury calls crash sweep ready hand deliver
 if ARGV[9] ~= '' and s[7] ~= ARGV[9] then return {3, s[7] or '0'} end
 if not s[1] then return {0, tonumber(ARGV[8])} end
 local answer, stale = recall('c:' .. ARGV[1], ARGV[2])

@@ -8,7 +8,7 @@
 -- ARGV[1] reference | text | - | an id, or "k:" and a key
 -- RETURNS {state, id, at ms, record, history, failure, cancel request}, state scheduled, ready, leased or dead; what is missing is nil. {} when there is no such message
 -- CODES -
--- COST O(log N), N the messages of the partition; at most 8 redis.calls; copies one record
+-- COST O(log N), N the messages of the partition; at most 9 redis.calls; copies one record
 -- RETRY safe: it changes nothing
 -- EMITS -
 -- USES open time receipt history place refs

@@ -16,10 +16,10 @@
 -- ARGV[8...] ids | text | - | up to 500, those that have not been looked at; none: any of that state, the earliest first
 -- RETURNS {steps, "looked removed more"}: steps -1 when there is no such partition, -2 when the call is older than the caller's last; more is 1 when there may be more to remove
 -- CODES -
--- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls and one for each 128 messages. Reads the records of messages that are not dead, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls and one for each 128 messages, for dead ones up to 4 more. Reads the records of messages that are not dead, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS -
--- USES open codes time calls record fetch history count forget zsets steps
+-- USES open codes time calls record fetch history count forget exhume zsets steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
@@ -44,7 +44,7 @@ elseif #ids > 0 then
     end
   end
 end
--- The dead hold no keys, so their records need not be read.
+-- The keys of the dead are in side, so their records need not be read.
 local recs, n = {}, #want
 if state ~= 'dead' then recs, n = fetch(want) end
 local removed, keys = {}, {}
@@ -57,6 +57,7 @@ if n > 0 then
   redis.call('ZREM', KEYS[3], '-')
   if state == 'dead' then
     redis.call('ZREM', KEYS[5], unpack(removed))
+    exhume(removed)
   else
     redis.call('ZREM', KEYS[4], unpack(removed))
   end

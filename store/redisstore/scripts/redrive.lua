@@ -14,10 +14,10 @@
 -- ARGV[6...] n ids, n delays | text, int | ms | n 1 to 500, delays from 0
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" or "index:code:holder" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found duplicate
--- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, one more for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 4 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls record fetch receipt history count wake place steps
+-- USES open codes time calls record fetch receipt history count wake place exhume steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
@@ -32,7 +32,7 @@ for i = 1, n do
 end
 local recs, got = fetch(want)
 local past_of, owner = history(want), {}
-local due, notes, moved, kept, fresh, done = {}, {}, {}, {}, 0, 0
+local due, notes, moved, kept, keyed, fresh, done = {}, {}, {}, {}, {}, 0, 0
 -- holder(): who has the key, unless it is nowhere, or dead.
 local function holder(key)
   local id = owner[key] or redis.call('HGET', KEYS[1], 'k:' .. key)
@@ -56,7 +56,7 @@ local function redrive(i, j)
     kept[#kept + 1], kept[#kept + 2] = id, string.sub(recs[j], 1, 3) .. string.rep('\0', 6) .. string.sub(recs[j], 10)
   end
   if key and key ~= '' then
-    owner[key] = id
+    owner[key], keyed[#keyed + 1] = id, id
     notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, id
   end
   return OK
@@ -74,6 +74,7 @@ if #moved > 0 then
   redis.call('HSET', KEYS[1], unpack(notes))
   if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end
   redis.call('ZREM', KEYS[5], unpack(moved))
+  exhume(keyed)
   count('redriven', #moved)
   wake(was, earliest)
 end

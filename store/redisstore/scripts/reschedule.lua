@@ -15,7 +15,7 @@
 -- ARGV[7...] n references, n due times, n delays | text, int, int | ms | n 1 to 500, an id, or "k:" and a key; due 0: after the delay
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found running dead too_far
--- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one more for each key, and at most 4 for each message that is not waiting
+-- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, two more for each key, and at most 4 for each message that is not waiting
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time calls receipt history wake place refs steps

@@ -24,6 +24,7 @@ local function audit_message(part, id)
   end
   if held[1] and key ~= '' or held[2] and key == '' then bad(id, 'its receipt is wrong about its key') end
   if key == '' then return end
+  if dead and redis.call('HGET', KEYS[1], 'e:' .. id) ~= key then bad(id, 'is dead, but is not found by its key') end
   local holder = redis.call('HGET', KEYS[1], 'k:' .. key)
   local mine = holder and string.sub(holder, 1, 26) == id
   if mine and dead then bad(id, 'is dead, but has its key') end
@@ -42,8 +43,17 @@ local function audit_record(id, record)
   read = read + #record
   if not place(id) then bad(id, 'is in 0 places, want 1 of due, leased, dead') end
 end
+-- audit_graves(): of the dead messages that a key is to find.
+local function audit_graves(field, key, value)
+  local ids = {}
+  for id in string.gmatch(value, '%S+') do ids[#ids + 1] = id end
+  local keys = redis.call('HMGET', KEYS[1], unpack(prefixed('e:', ids)))
+  for i, id in ipairs(ids) do
+    if keys[i] ~= key then bad(field, id .. ' has no such key') end
+  end
+end
 local function audit_side(field, value)
-  local kind, name = string.match(field, '^([khfx]):(.*)$')
+  local kind, name = string.match(field, '^([khfxde]):(.*)$')
   if kind == 'k' then
     local id = string.sub(value, 1, 26)
     local record = redis.call('HGET', KEYS[2], id)
@@ -51,6 +61,8 @@ local function audit_side(field, value)
     read = read + #(record or '')
     if key ~= name then bad(field, 'its holder ' .. id .. ' has no such key') end
     return
+  elseif kind == 'd' then
+    return audit_graves(field, name, value)
   elseif not kind then
     local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, tried = 1, stops = 1, largest = 1}
     for i = 1, #names do known[names[i]] = 1 end
@@ -63,6 +75,7 @@ local function audit_side(field, value)
   if kind == 'f' and redis.call('HEXISTS', KEYS[1], 'h:' .. name) == 0 then bad(field, 'has no history') end
   if kind == 'x' and place(name) ~= 'leased' then bad(field, 'belongs to a message that is not leased') end
   if kind == 'x' and stops == 0 then bad(field, 'is not counted') end
+  if kind == 'e' and place(name) ~= 'dead' then bad(field, 'belongs to a message that is not dead') end
 end
 local function audit(part, element, value)
   if element == '' then return end

@@ -1,8 +1,11 @@
--- Makes messages dead. Their records and histories stay, their keys are free. One without
--- a readable record gets an empty one, so that it is listed and counted, never delivered.
+-- Makes messages dead. Their records and histories stay, their keys are free, but they can
+-- be found by them. One without a readable record gets an empty one, so that it is listed and
+-- counted, never delivered.
+local graves, tenants = {}, {}
 local function bury(id, key, readable)
   dead[#dead + 1], dead[#dead + 2] = digits(now), id
   unkey(key)
+  if key and key ~= '' then graves[#graves + 1], tenants[#tenants + 1] = key, id end
   if not readable then
     blank[#blank + 1], blank[#blank + 2] = id, '\1' .. string.rep('\0', 11)
   end
@@ -13,4 +16,11 @@ local function entomb()
   redis.call('ZADD', KEYS[5], unpack(dead))
   count('dead_lettered', #dead / 2)
   dead = {}
+  if #graves == 0 then return end
+  local lists = redis.call('HMGET', KEYS[1], unpack(prefixed('d:', graves)))
+  for i, key in ipairs(graves) do
+    notes[#notes + 1], notes[#notes + 2] = 'd:' .. key, below(lists[i], tenants[i])
+    notes[#notes + 1], notes[#notes + 2] = 'e:' .. tenants[i], key
+  end
+  graves, tenants = {}, {}
 end

@@ -1,0 +1,42 @@
+package embedded
+
+import "slices"
+
+// graves are the dead messages of each key, in the order of death. Most keys have one.
+type graves map[string][]*entry
+
+func (g graves) add(e *entry) {
+	if !e.keyed {
+		return
+	}
+	all := g[e.key()]
+	at := len(all)
+	for at > 0 && all[at-1].at > e.at { // the clock was set back, or a log is being read
+		at--
+	}
+	g[e.key()] = slices.Insert(all, at, e)
+}
+
+func (g graves) drop(e *entry) {
+	if !e.keyed {
+		return
+	}
+	key := e.key()
+	at := slices.Index(g[key], e)
+	switch {
+	case at < 0:
+	case len(g[key]) == 1:
+		delete(g, key)
+	default:
+		g[key] = slices.Delete(g[key], at, at+1)
+	}
+}
+
+// last returns the message that died last with a key, nil if there is none.
+func (g graves) last(key string) *entry {
+	all := g[key]
+	if len(all) == 0 {
+		return nil
+	}
+	return all[len(all)-1]
+}
