@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -23,7 +24,9 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 			return nil, err
 		}
 	}
-	if err := s.change(ctx, part, pushEffort(&r), func(now instant) { results = part.push(r, now) }); err != nil {
+	var unread error
+	err := s.change(ctx, part, pushEffort(&r), func(now instant) { results, unread = part.push(r, now) })
+	if err := cmp.Or(unread, err); err != nil {
 		return nil, err
 	}
 	return results, nil

@@ -27,10 +27,13 @@ func (a pushAnswer) again() []store.PushResult {
 	return slices.Clone(a.results)
 }
 
-func (p *partition) push(r store.PushRequest, now instant) []store.PushResult {
+func (p *partition) push(r store.PushRequest, now instant) ([]store.PushResult, error) {
 	answer, novelty := p.producers.recall(r.Producer, r.Number, now)
 	if novelty == repeated {
-		return answer.again()
+		return answer.again(), nil
+	}
+	if err := p.comparable(r.Messages); err != nil && novelty == fresh {
+		return nil, err
 	}
 	results := make([]store.PushResult, len(r.Messages))
 	for i := range r.Messages {
@@ -43,7 +46,22 @@ func (p *partition) push(r store.PushRequest, now instant) []store.PushResult {
 	if novelty == fresh {
 		p.rememberPush(r.Producer, r.Number, results, now)
 	}
-	return results
+	return results, nil
+}
+
+// comparable returns an error if a message has the id of one that cannot be read: whether
+// they are the same is not known then, and nothing may be answered for certain.
+func (p *partition) comparable(messages []store.Message) error {
+	for i := range messages {
+		e := p.byID.get(messages[i].ID)
+		if e == nil {
+			continue
+		}
+		if _, err := p.payload(e); err != nil {
+			return &store.Error{Queue: p.queue.name, ID: e.id.String(), Err: err}
+		}
+	}
+	return nil
 }
 
 func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
