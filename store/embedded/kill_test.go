@@ -44,7 +44,7 @@ func TestKill(t *testing.T) {
 	l := &ledger{sent: map[string]bool{}, got: map[string]int{}, done: map[string]bool{}}
 	rng := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	for range *kills {
-		killOne(t, dir, l, time.Duration(30+rng.IntN(250))*time.Millisecond)
+		killOne(t, dir, l, 1+rng.IntN(victimLines))
 	}
 	drain(t, dir, l)
 	lost, repeated := 0, 0
@@ -73,11 +73,15 @@ type ledger struct {
 	held int // deliveries that were not acked, or not known to be, when their process was killed
 }
 
-// read takes in what a victim printed, and notes what it held when it was killed.
-func (l *ledger) read(r io.Reader) {
+// read takes in what a victim prints, kills it after so many lines, and notes what it held
+// then.
+func (l *ledger) read(r io.Reader, after int, kill func()) {
 	got, done := map[string]bool{}, 0
 	lines := bufio.NewScanner(r)
-	for lines.Scan() {
+	for n := 1; lines.Scan(); n++ {
+		if n == after {
+			kill()
+		}
 		what, id, _ := strings.Cut(lines.Text(), " ")
 		if len(id) != 26 {
 			continue // cut off by the kill
@@ -100,9 +104,10 @@ func (l *ledger) read(r io.Reader) {
 const (
 	victims     = 8 // goroutines of each kind
 	victimBatch = 5
+	victimLines = 10_000 // that a victim prints at most before it is killed
 )
 
-func killOne(t *testing.T, dir string, l *ledger, after time.Duration) {
+func killOne(t *testing.T, dir string, l *ledger, after int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKill$", "-test.timeout=60s")
 	cmd.Env = append(os.Environ(), victimDir+"="+dir)
@@ -118,9 +123,7 @@ func killOne(t *testing.T, dir string, l *ledger, after time.Duration) {
 	if _, err := lines.ReadString('\n'); err != nil { // the first: it is at work
 		t.Fatal(err)
 	}
-	timer := time.AfterFunc(after, func() { _ = cmd.Process.Kill() })
-	defer timer.Stop()
-	l.read(lines)
+	l.read(lines, after, func() { _ = cmd.Process.Kill() })
 	_ = cmd.Wait() // it was killed: that is an error
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -81,40 +82,52 @@ func (r *rig) must(err error) {
 	}
 }
 
+// While a sync is under way, all who come meanwhile gather for one more.
 func TestManyCallersShareASync(t *testing.T) {
 	t.Parallel()
-	d := faultdisk.New()
-	r := open(t, d, nil)
-	var syncs atomic.Int64
-	d.Before = func(op faultdisk.Op) error {
-		if op.Kind == "sync" {
-			syncs.Add(1)
-			<-time.After(time.Millisecond) // as on a disk: the others come meanwhile
+	synctest.Test(t, func(t *testing.T) {
+		d := faultdisk.New()
+		r := open(t, d, func(c *Config) { c.SegmentSize = 1 << 20 }) // one segment: no other syncs
+		syncs, end := 0, make(chan struct{})
+		d.Before = func(op faultdisk.Op) error {
+			if op.Kind == "sync" {
+				<-end
+			}
+			return nil
 		}
-		return nil
-	}
-	const callers, each = 32, 20
-	var wg sync.WaitGroup
-	for n := range callers {
-		wg.Go(func() {
-			for i := range each {
-				_, end := r.put(fmt.Sprint(n, i))
-				if err := r.Kept(t.Context(), end); err != nil {
-					t.Error(err)
+		const callers, each = 32, 20
+		for i := range each {
+			var wg sync.WaitGroup
+			for n := range callers {
+				wg.Go(func() {
+					_, upto := r.put(fmt.Sprint(n, i))
+					if err := r.Kept(t.Context(), upto); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			for under := true; under; {
+				synctest.Wait() // all have appended, and the sync under way, if there is one, waits
+				select {
+				case end <- struct{}{}:
+					syncs++
+				default:
+					under = false
 				}
 			}
-		})
-	}
-	wg.Wait()
-	if got := syncs.Load(); got > callers*each/4 {
-		t.Errorf("%d syncs for %d calls", got, callers*each)
-	}
-	r.must(r.Close())
-	if again := open(t, d, nil); len(again.read) != callers*each {
-		t.Errorf("%d frames are left, want %d", len(again.read), callers*each)
-	} else {
+			wg.Wait()
+		}
+		if syncs > 2*each {
+			t.Errorf("%d syncs for %d calls, want %d at most", syncs, callers*each, 2*each)
+		}
+		close(end)
+		r.must(r.Close())
+		again := open(t, d, nil)
+		if len(again.read) != callers*each {
+			t.Errorf("%d frames are left, want %d", len(again.read), callers*each)
+		}
 		r.must(again.Close())
-	}
+	})
 }
 
 func TestAWaiterGivesUpWithItsContext(t *testing.T) {
