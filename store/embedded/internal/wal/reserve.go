@@ -23,7 +23,7 @@ const (
 	reserveStep = 64 << 10
 )
 
-// floor returns how much of the reserve a use must leave alone.
+// floor returns how much of the reserve a use must leave alone, under mu or with growing held.
 func (l *Log) floor(use Use) int64 {
 	if l.needs == nil || use == Merge {
 		return 0
@@ -135,10 +135,9 @@ func (l *Log) noteLow() {
 
 // Scarce reports whether there is less space than there should be.
 func (l *Log) Scarce() bool {
-	want := l.floor(Add)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.full || l.reserved < want
+	return l.full || l.reserved < l.floor(Add)
 }
 
 // Starved reports whether there was no space to let messages go since it was last asked:
