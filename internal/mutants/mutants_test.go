@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -25,6 +26,22 @@ type mutant struct {
 	new  string
 	pkg  string // whose tests notice
 	run  string // the tests, as in go test -run
+}
+
+// TestTable_FollowsTheCode holds that each mistake can be made in the code as it is, also
+// when none is.
+func TestTable_FollowsTheCode(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, m := range mistakes() {
+		if names[m.name] {
+			t.Errorf("two mistakes are named %q", m.name)
+		}
+		names[m.name] = true
+		if _, err := m.make(); err != nil {
+			t.Errorf("%s: %v", m.name, err)
+		}
+	}
 }
 
 // TestMutants holds that each mistake of the table is noticed by the tests it names, and
@@ -76,25 +93,34 @@ func TestWithoutMutants(t *testing.T) {
 	}
 }
 
+// make returns the mutant's file with the mistake.
+func (m mutant) make() ([]byte, error) {
+	code, err := os.ReadFile(filepath.Join(root, m.file))
+	if err != nil {
+		return nil, err
+	}
+	if n := bytes.Count(code, []byte(m.old)); n != 1 {
+		return nil, fmt.Errorf("%s has %d times what the mistake replaces, want once: the table must follow the code\n%s", m.file, n, m.old)
+	}
+	return bytes.Replace(code, []byte(m.old), []byte(m.new), 1), nil
+}
+
 // test runs the mutant's tests.
 func (m mutant) test(t *testing.T) ([]byte, error) {
 	t.Helper()
+	code, err := m.make()
+	if err != nil {
+		t.Fatal(err)
+	}
 	path, err := filepath.Abs(filepath.Join(root, m.file))
 	if err != nil {
 		t.Fatal(err)
-	}
-	code, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := bytes.Count(code, []byte(m.old)); n != 1 {
-		t.Fatalf("%s has %d times what the mistake replaces: the table must follow the code\n%s", m.file, n, m.old)
 	}
 	dir := t.TempDir()
 	changed, overlay := filepath.Join(dir, "changed"), filepath.Join(dir, "overlay.json")
 	list, err := json.Marshal(map[string]map[string]string{"Replace": {path: changed}})
 	if err == nil {
-		err = errors.Join(os.WriteFile(changed, bytes.Replace(code, []byte(m.old), []byte(m.new), 1), 0o600), os.WriteFile(overlay, list, 0o600))
+		err = errors.Join(os.WriteFile(changed, code, 0o600), os.WriteFile(overlay, list, 0o600))
 	}
 	if err != nil {
 		t.Fatal(err)

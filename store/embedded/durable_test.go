@@ -122,6 +122,26 @@ func TestMerge_OldBodyOfAnIDDoesNotComeBack(t *testing.T) {
 	}
 }
 
+// A merge writes the settings of a queue down again if they are in the segment that it drops.
+func TestMerge_KeepsSettingsOfTheSegment(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := onFaultdisk(t, d, Config{})
+	most := int64(7)
+	r.configure(store.Change{MaxMessages: &most})
+	for range 2 {
+		r.must(r.care.log.Roll())
+		oldest, _ := r.care.log.Ends()
+		r.must(r.care.merge(t.Context(), oldest))
+		after := afterPowerCut(t, d)
+		if got, err := after.Configure(t.Context(), r.p.Queue, store.Change{}); err != nil || got.MaxMessages != most {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		mustClose(t, after.Store)
+	}
+	mustClose(t, r.Store)
+}
+
 func TestRepair_PutsDamagedFilesAside(t *testing.T) {
 	t.Parallel()
 	_, content := smallLog(t, true)

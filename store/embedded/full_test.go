@@ -254,6 +254,29 @@ func (r *rig) longCalls(caller string, few int) {
 	}
 }
 
+// Another program fills the disk while the store has noticed nothing: there is space for the
+// longest failure texts of one call all the same.
+func TestSettle_DiskFilledByAnotherProgramHasSpaceForTexts(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := fullRig(t, d)
+	r.push(messages(store.MaxBatch)...)
+	r.must(r.care.round(t.Context()))
+	var items []store.Settlement
+	for _, delivery := range r.claimN(store.MaxBatch).Deliveries {
+		items = append(items, store.Settlement{Receipt: delivery.Receipt, Failure: strings.Repeat("f", store.MaxFailure)})
+	}
+	d.SetCapacity(d.Used())
+	for _, code := range r.settle(store.Nack, items...) {
+		if code != store.CodeOK {
+			t.Fatalf("got %v", code)
+		}
+	}
+	if got := r.record(1); len(items) != store.MaxBatch || len(got.LastFailure) != store.MaxFailure {
+		t.Errorf("%d were nacked, the first with a text of %d bytes", len(items), len(got.LastFailure))
+	}
+}
+
 // A merge, a summary or a roll that finds no space, at whichever point, loses nothing: neither
 // messages nor counters nor the calls that are remembered.
 func TestMerge_NoSpaceAtAnyPointLosesNothing(t *testing.T) {

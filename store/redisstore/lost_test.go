@@ -103,6 +103,20 @@ func TestConfigure_FindsLaterSettingsInAPartition(t *testing.T) {
 	}
 }
 
+// A client that knows only older settings does not overwrite what a partition has.
+func TestConfigure_OlderSettingsDoNotReplaceLaterOnes(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	seven, nine := int64(7), int64(9)
+	r.configure(store.Change{Create: true, MaxMessages: &seven})
+	older := *r.recall("q")
+	want := r.configure(store.Change{MaxMessages: &nine})
+	got, err := r.configurePartition(r.ctx(), "configure", r.p, older)
+	r.must(err)
+	r.want("the limit", got.MaxMessages, want.MaxMessages)
+	r.want("of the partition", r.rdb.HGet(r.ctx(), r.side(0), "max_messages").Val(), "9")
+}
+
 // A queue is not made while a server that may have its partitions does not answer.
 func TestConfigure_DoesNotMakeAQueueThatMayExist(t *testing.T) {
 	t.Parallel()

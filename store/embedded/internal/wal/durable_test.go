@@ -126,3 +126,32 @@ func TestWindow_KeepsWhatIsNotWritten(t *testing.T) {
 	}
 	r.must(r.Close())
 }
+
+// What stands behind a page that cannot be read is not a torn tail, also if nothing says that
+// it was on disk.
+func TestOpen_UnreadablePageBeforeWhatWasNeverSynced(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := open(t, d, func(c *Config) { c.NeverSync, c.SegmentSize = true, 1<<20 })
+	const bad = 5 * readPage
+	var want []string
+	for n := range 40 {
+		body := fmt.Sprint(n, strings.Repeat(".", 1000))
+		at, end := r.put(body)
+		r.must(r.Kept(t.Context(), end))
+		if from := int(at.Offset) - frameHead; from >= bad+readPage || int(at.Offset)+len(body) <= bad {
+			want = append(want, body)
+		}
+	}
+	killed := d.Cut(faultdisk.Kept, rand.New(rand.NewPCG(1, 1)))
+	r.must(r.Close())
+	killed.BeforeRead = func(_ string, at int64, size int) error {
+		if at < bad+readPage && at+int64(size) > bad {
+			return faultdisk.ErrBroken
+		}
+		return nil
+	}
+	if got := salvage(t, killed); !slices.Equal(got, want) {
+		t.Errorf("salvaged %d frames, want %d", len(got), len(want))
+	}
+}

@@ -1,0 +1,73 @@
+package mutants
+
+// ofTheScripts are mistakes in the scripts of the Redis store.
+func ofTheScripts() []mutant {
+	const suite = "TestConformance|TestPromise4"
+	return []mutant{
+		{
+			"a push is not remembered", scriptsDir + "push.lua",
+			"  remember('p:' .. ARGV[3], ARGV[4], answer)\n", "",
+			redisPkg, suite,
+		},
+		{
+			"a claim is not remembered", scriptsDir + "claim.lua",
+			"  remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)\n", "",
+			redisPkg, suite,
+		},
+		{
+			"an empty claim that may have been tried before is not remembered", scriptsDir + "claim.lua",
+			"(handed > 0 or ARGV[6] == '1')", "handed > 0",
+			redisPkg, suite,
+		},
+		{
+			"leases that ran out are not counted as failures", scriptsDir + "lib/sweep.lua",
+			"failures, doubt = failures + 1, 'c'", "doubt = 'c'",
+			redisPkg, suite,
+		},
+		{
+			"leases that ran out are not counted", scriptsDir + "lib/sweep.lua",
+			"count('lease_lost', n)", "",
+			redisPkg, suite,
+		},
+		{
+			"a message of a lease that ran out lives on though it was cancelled", scriptsDir + "lib/sweep.lua",
+			"if stop[i] then", "if false then",
+			redisPkg, suite,
+		},
+		{
+			"older calls are answered like new ones", scriptsDir + "lib/calls.lua",
+			"return nil, last and older(number, last)", "return nil, false",
+			redisPkg, suite,
+		},
+		{
+			"a management call is not remembered by Redis", scriptsDir + "lib/steps.lua",
+			"  remember('m:' .. ARGV[3], ARGV[4], (from + done) .. ' ' .. text)\n", "",
+			redisPkg, "TestPromise4_LostReplyOfManagement",
+		},
+		{
+			"the start of a handler is not recorded", scriptsDir + "start.lua",
+			"if #notes > 0 then redis.call", "if #notes < 0 then redis.call",
+			redisPkg, "TestPromise4LostReplyOfASettle",
+		},
+		{
+			"older settings replace later ones", scriptsDir + "configure.lua",
+			"if (tonumber(s[7]) or 0) > tonumber(ARGV[3]) then", "if (tonumber(s[7]) or 0) < 0 then",
+			redisPkg, "TestConfigure_OlderSettings",
+		},
+		{
+			"a push does not look at the version of the settings", scriptsDir + "push.lua",
+			"if s[7] ~= ARGV[9] then return {-3, s[7] or '0'} end\n", "",
+			redisPkg, "TestPush_|TestFlushedQueueIsMadeAnew",
+		},
+		{
+			"nobody notes how long records are", scriptsDir + "lib/grow.lua",
+			"if largest > noted then", "if largest < 0 then",
+			redisPkg, "TestClaim_EmptyPartitionForgetsThatRecordsWereLong",
+		},
+		{
+			"records stay long for good", scriptsDir + "claim.lua",
+			"  redis.call('HDEL', KEYS[1], 'largest')\n", "",
+			redisPkg, "TestClaim_EmptyPartitionForgetsThatRecordsWereLong",
+		},
+	}
+}
