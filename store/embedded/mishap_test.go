@@ -133,6 +133,9 @@ func (m *mishap) setPaused(paused bool) {
 
 // cancel keeps the mishap from happening.
 func (m *mishap) cancel() {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.in = 0
