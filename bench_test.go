@@ -40,7 +40,7 @@ func benchQueue(b *testing.B) (*dueq.Queue, *meter) {
 	client := opened(b)(dueq.NewRedis(rdb, &dueq.Options{Logger: slog.New(slog.DiscardHandler)}))
 	b.Cleanup(func() { _ = client.Close() })
 	q := client.Queue("work")
-	if _, err := q.Configure(b.Context(), dueq.Change{Create: true}); err != nil {
+	if err := q.Create(b.Context(), dueq.Settings{}); err != nil {
 		b.Fatal(err)
 	}
 	return q, &meter{b: b, rdb: rdb}

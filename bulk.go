@@ -109,7 +109,7 @@ func (q *Queue) Purge(ctx context.Context, f Filter, o *BulkOptions) (int, error
 		return 0, fail("purge", q.name, "", invalid("spread", "is for redrives and reschedules"))
 	}
 	return q.bulk(ctx, "purge", f, o, []State{Scheduled, Ready, Dead}, func(b *bulk, p store.Partition, batch []target) error {
-		r := store.PurgeRequest{State: f.State, All: batch == nil}
+		r := store.PurgeRequest{State: store.State(f.State), All: batch == nil}
 		for _, t := range batch {
 			r.IDs = append(r.IDs, t.id)
 		}
@@ -208,7 +208,7 @@ func (b *bulk) purgeState(partitions int) error {
 
 // find adds the messages of one state and partition that match.
 func (b *bulk) find(ctx context.Context, p store.Partition, state State) error {
-	for r := (store.ListRequest{State: state, Limit: store.MaxBatch}); ; {
+	for r := (store.ListRequest{State: store.State(state), Limit: store.MaxBatch}); ; {
 		page, err := b.queue.client.store.List(ctx, p, r)
 		if err != nil {
 			return err

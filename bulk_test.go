@@ -13,7 +13,7 @@ import (
 // split makes the queue with several partitions.
 func (r *rig) split(partitions int) {
 	r.Helper()
-	_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(partitions)})
+	err := r.direct.Create(r.Context(), dueq.Settings{Partitions: partitions})
 	r.must(err)
 }
 

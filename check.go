@@ -7,7 +7,10 @@ import (
 )
 
 // Problem is one thing that [Queue.Check] found wrong.
-type Problem = store.Problem
+type Problem struct {
+	ID   string // what it concerns, such as the id of a message; "" for a whole partition or queue
+	Text string
+}
 
 // Report is what [Queue.Check] found.
 type Report struct {
@@ -44,7 +47,7 @@ func (q *Queue) checkPartition(ctx context.Context, p store.Partition, report *R
 			return err
 		}
 		report.Examined += found.Examined
-		report.Problems = append(report.Problems, found.Problems...)
+		report.Problems = append(report.Problems, toProblems(found.Problems)...)
 		if cursor = found.Next; cursor == "" {
 			return nil
 		}

@@ -107,8 +107,15 @@ func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
 	if err := c.guard(ctx); err != nil {
 		return nil, fail("stats", "", "", err)
 	}
-	all, err := c.store.Stats(ctx, "")
-	return all, fail("stats", "", "", err)
+	found, err := c.store.Stats(ctx, "")
+	if err != nil {
+		return nil, fail("stats", "", "", err)
+	}
+	all := make([]Stats, len(found))
+	for i := range found {
+		all[i] = toStats(&found[i])
+	}
+	return all, nil
 }
 
 // Close ends every Receive and Consume of the client with [ErrClosed], waits for

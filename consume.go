@@ -24,7 +24,7 @@ type ConsumeOptions struct {
 	Concurrency int
 	// Lease is how long a message is held at a time, 1 s to 12 h. It is extended for as
 	// long as the handler runs, so it need not cover a slow handler; it is how long
-	// messages wait when this process dies. Default 30 s.
+	// messages wait when this process dies. Default Settings.Lease, 30 s unless it is set.
 	Lease time.Duration
 	// Prefetch is how many messages may be held beyond those that handlers work on: 1 to
 	// 10,000. Far fewer are if handlers are slow: only what can be started within about
@@ -50,7 +50,8 @@ type ConsumeOptions struct {
 	// or describes its panic. The methods of d that settle return ErrInvalid here. What is
 	// negative means 0, what is above 10 years means that. It is called by many goroutines at
 	// a time, and not when err says what to do ([RetryAfter], [Reject], [Drop]). Default
-	// [DefaultBackoff]; [Backoff] makes an exponential one.
+	// Settings.Backoff as it is then, which is [DefaultBackoff] unless it is set; [Backoff]
+	// makes an exponential one.
 	Backoff func(d *Delivery, err error) time.Duration
 	// AtMostOnce acks messages as they are handed out, before handlers see them: never
 	// twice, but a message is lost when its handler fails, when its process dies, and when
@@ -129,27 +130,31 @@ func (q *Queue) consume(ctx context.Context, c ConsumeOptions, handle func(*cons
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		config := q.consumerConfig(settings.Partitions, c)
+		config := q.consumerConfig(settings, c)
 		handle(&config)
 		err = consumer.New(config).Run(ctx)
 		if !errors.Is(err, store.ErrRepartitioned) {
 			return err
 		}
-		q.unlearn(settings)
 		q.client.log.WarnContext(ctx, "dueq: the queue was made again with another number of partitions; its consumer starts again",
 			slog.String("queue", q.name), slog.Int("partitions before", settings.Partitions), slog.Any("error", err))
 	}
 }
 
-func (q *Queue) consumerConfig(partitions int, c ConsumeOptions) consumer.Config {
+// consumerConfig fills in what the options leave to the queue's settings.
+func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consumer.Config {
+	backoff := c.Backoff
+	if backoff == nil {
+		backoff = q.backoff
+	}
 	return consumer.Config{
-		Store: q.client.store, Queue: q.name, Partitions: partitions,
+		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions,
 		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
 		Backoff: func(held *consumer.Held, err error) time.Duration {
-			return c.Backoff(newDelivery(q, &held.Delivery, nil), err)
+			return backoff(newDelivery(q, &held.Delivery, nil), err)
 		},
 		Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
-		Lease: c.Lease, Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
+		Lease: leaseOr(c.Lease, settings), Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
 	}
 }
 
@@ -183,11 +188,7 @@ func (c ConsumeOptions) complete() (ConsumeOptions, error) {
 		c.Prefetch = cmp.Or(c.Prefetch, defaultPrefetch)
 	}
 	c.PrefetchBytes = cmp.Or(c.PrefetchBytes, defaultPrefetched)
-	c.Lease = cmp.Or(c.Lease, defaultLease)
 	c.Grace = cmp.Or(c.Grace, defaultGrace)
-	if c.Backoff == nil {
-		c.Backoff = DefaultBackoff
-	}
 	if c.Name == "" {
 		c.Name = hostName()
 	}
@@ -207,7 +208,21 @@ func (c ConsumeOptions) check() error {
 	case slices.ContainsFunc(c.Middleware, func(m Middleware) bool { return m == nil }):
 		return invalid("middleware", "one is nil")
 	}
-	return checkLease(c.Lease)
+	return checkLease(cmp.Or(c.Lease, defaultLease))
+}
+
+// leaseOr returns the lease that was asked for, or the default.
+func leaseOr(asked time.Duration, settings store.Settings) time.Duration {
+	return cmp.Or(asked, fromSpan(settings.Lease), defaultLease)
+}
+
+// backoff is the queue's own, which may change while a consumer runs.
+func (q *Queue) backoff(d *Delivery, err error) time.Duration {
+	settings, _ := q.client.store.Known(q.name)
+	if settings.BackoffBase == 0 {
+		return DefaultBackoff(d, err)
+	}
+	return Backoff(fromSpan(settings.BackoffBase), fromSpan(settings.BackoffMost))(d, err)
 }
 
 // checkLease gives the limits in units people use.

@@ -573,6 +573,7 @@ func TestCloseEndsConsumeAndReceive(t *testing.T) {
 			return nil
 		}, dueq.ConsumeOptions{})
 		received := make(chan error, 1)
+		r.must(r.spared.Queue("other").Create(r.Context(), dueq.Settings{}))
 		go func() {
 			_, err := r.client.Queue("other").Receive(r.Context(), dueq.ReceiveOptions{Wait: time.Minute})
 			received <- err
@@ -621,7 +622,7 @@ func TestMiddlewareRunsFromTheOutside(t *testing.T) {
 
 func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(4)})
+		err := r.direct.Create(r.Context(), dueq.Settings{Partitions: 4})
 		r.must(err)
 		for i := range 100 {
 			r.send(dueq.Message{Key: fmt.Sprint("k", i), Delay: time.Duration(i) * time.Millisecond})

@@ -1,6 +1,7 @@
 package dueq
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -44,10 +45,45 @@ func fromInstant(ms int64) time.Time {
 	return time.UnixMilli(ms)
 }
 
+func toSettings(s store.Settings) Settings {
+	return Settings{
+		Partitions: s.Partitions, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages, Paused: s.Paused,
+		MaxAttempts: s.MaxAttempts, Lease: fromSpan(s.Lease),
+		Backoff: BackoffSettings{Base: fromSpan(s.BackoffBase), Most: fromSpan(s.BackoffMost)},
+	}
+}
+
+// plain returns the settings as the store takes them, with the defaults of a queue.
+func (s Settings) plain() store.Settings {
+	return store.Settings{
+		Partitions: cmp.Or(s.Partitions, store.DefaultPartitions), MaxBody: cmp.Or(s.MaxBody, store.DefaultMaxBody),
+		MaxMessages: s.MaxMessages, MaxAttempts: s.MaxAttempts, Lease: toSpan(s.Lease),
+		BackoffBase: toSpan(s.Backoff.Base), BackoffMost: toSpan(s.Backoff.Most),
+	}
+}
+
+func toStats(s *store.Stats) Stats {
+	return Stats{
+		Queue: s.Queue, Settings: toSettings(s.Settings),
+		Scheduled: s.Scheduled, Ready: s.Ready, Leased: s.Leased, Dead: s.Dead,
+		OldestReady: fromSpan(s.OldestReady), Consumers: s.Consumers, Counters: Counters(s.Counters),
+	}
+}
+
+func fromSpan(ms int64) time.Duration { return time.Duration(ms) * time.Millisecond }
+
+func toProblems(found []store.Problem) []Problem {
+	problems := make([]Problem, len(found))
+	for i, p := range found {
+		problems[i] = Problem(p)
+	}
+	return problems
+}
+
 func toRecord(queue string, r store.Record) Record {
 	return Record{
 		ID: r.ID.String(), Queue: queue, Key: r.Key, Headers: r.Headers, Body: r.Body, BodySize: r.BodySize,
-		State: r.State, At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
+		State: State(r.State), At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
 		Attempt: r.Attempt - r.Earlier, Token: int64(r.Attempt), Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
 		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
 	}

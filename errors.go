@@ -11,7 +11,21 @@ import (
 // context, for [errors.Is]. ID is the message that the error is about, as the text of the
 // Ref by which it was named (see [ParseRef]); with [ErrDuplicate], Holder is the id of the
 // message that has the key.
-type Error = store.Error
+type Error struct {
+	Op     string // what was asked for, such as "send" or "ack"
+	Queue  string
+	ID     string
+	Holder string
+	Field  string // of the argument, with [ErrInvalid], [ErrTooLarge] and [ErrExists]
+	Err    error
+}
+
+// Error returns one line such as
+// `send queue "orders": delay: -3s is negative: invalid argument`.
+func (e *Error) Error() string { return (*store.Error)(e).Error() }
+
+// Unwrap returns e.Err.
+func (e *Error) Unwrap() error { return e.Err }
 
 // Errors that any call may return.
 var (
@@ -32,6 +46,10 @@ var (
 	// ErrCorrupt: the store holds something this version cannot read.
 	ErrCorrupt = store.ErrCorrupt
 )
+
+// ErrExists is returned by Create for a queue that exists with other settings. Nothing was
+// changed.
+var ErrExists = store.ErrExists
 
 // Errors of sending. Nothing was stored, but for ErrNotReplicated.
 var (
@@ -79,7 +97,11 @@ func fail(op, queue, id string, err error) error {
 		return nil
 	}
 	e := Error{Op: op, Queue: queue, ID: id, Err: err}
-	if inner, ok := err.(*Error); ok { //nolint:errorlint // what is around another *Error must not be lost
+	if inner, ok := err.(*store.Error); ok { //nolint:errorlint // what is around another *Error must not be lost
+		err = (*Error)(inner)
+		e.Err = err
+	}
+	if inner, ok := err.(*Error); ok { //nolint:errorlint // likewise
 		e.Field, e.Holder, e.Err = inner.Field, inner.Holder, inner.Err
 		e.ID = cmp.Or(inner.ID, id)
 	}

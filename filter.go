@@ -121,7 +121,7 @@ func (m *matcher) match(r *store.Record) bool {
 		!strings.Contains(r.LastFailure, m.Failure),
 		r.Attempt < m.MinAttempts,
 		!m.Sent.contains(r.ID.Time()),
-		!m.at(r.State).contains(r.At):
+		!m.at(State(r.State)).contains(r.At):
 		return false
 	}
 	for name, want := range m.Headers {
@@ -133,7 +133,7 @@ func (m *matcher) match(r *store.Record) bool {
 }
 
 // past reports whether r and all behind it in the list of their state do not match.
-func (m *matcher) past(r *store.Record) bool { return m.at(r.State).endsBefore(r.At) }
+func (m *matcher) past(r *store.Record) bool { return m.at(State(r.State)).endsBefore(r.At) }
 
 // at returns the bounds of Record.At in a state.
 func (m *matcher) at(s State) TimeRange {

@@ -112,7 +112,7 @@ func TestFilter_Match(t *testing.T) {
 	t.Parallel()
 	id := store.ID{0, 0, 0, 0, 0x03, 0xe8} // made at 1 s
 	r := &store.Record{
-		ID: id, Key: "order-42", Headers: map[string]string{"a": "1", "b": ""}, State: Dead,
+		ID: id, Key: "order-42", Headers: map[string]string{"a": "1", "b": ""}, State: store.Dead,
 		At: 5000, Attempt: 3, LastFailure: "no route to host",
 	}
 	at := func(ms int64) time.Time { return time.UnixMilli(ms) }
@@ -141,7 +141,7 @@ func TestFilter_Match(t *testing.T) {
 		}
 	}
 	m, _ := Filter{Key: "*"}.matcher(Ready)
-	if m.match(&store.Record{State: Ready}) {
+	if m.match(&store.Record{State: store.Ready}) {
 		t.Error("a message without a key matches *")
 	}
 }

@@ -56,7 +56,7 @@ func startFleet(tb testing.TB) *fleet {
 	client := opened(tb)(dueq.NewRedis(f.rdb, &dueq.Options{Prefix: fleetPrefix, Logger: slog.New(slog.DiscardHandler)}))
 	tb.Cleanup(func() { _ = client.Close() })
 	f.queue = client.Queue(name)
-	if _, err := f.queue.Configure(tb.Context(), dueq.Change{Create: true, Partitions: new(somePartitions)}); err != nil {
+	if err := f.queue.Create(tb.Context(), dueq.Settings{Partitions: somePartitions}); err != nil {
 		tb.Fatal(err)
 	}
 	return f

@@ -29,9 +29,9 @@ var brokenOnes = []int{0, 1}
 // partitioned makes the queue with six partitions, and fills each with messages.
 func (r *rig) partitioned() {
 	r.Helper()
-	_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(somePartitions)})
+	err := r.direct.Create(r.Context(), dueq.Settings{Partitions: somePartitions})
 	r.must(err)
-	_, err = r.q.Configure(r.Context(), dueq.Change{})
+	_, err = r.q.Settings(r.Context())
 	r.must(err)
 	left := make([]int, somePartitions)
 	for sent := 0; sent < somePartitions*messagesOfEach; {

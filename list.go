@@ -86,7 +86,7 @@ func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
 	if o.Limit == 0 {
 		o.Limit = defaultLimit
 	}
-	r := store.ListRequest{State: from.state, Cursor: from.rest, Limit: o.Limit, BodyLimit: o.BodyLimit}
+	r := store.ListRequest{State: store.State(from.state), Cursor: from.rest, Limit: o.Limit, BodyLimit: o.BodyLimit}
 	if err := r.Validate(); err != nil {
 		return Page{}, err
 	}

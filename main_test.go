@@ -148,6 +148,7 @@ type network struct {
 	broken  map[int]fault // what happens to calls that are about a partition
 	calls   map[string]int
 	claimed func() // called after each claim
+	known   sync.Map
 }
 
 // fault is what happens to a call.
@@ -278,7 +279,19 @@ func (n *network) Leave(ctx context.Context, p store.Partition, consumers []stri
 }
 
 func (n *network) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {
-	return over(ctx, n, "configure", everywhere, func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
+	s, err := over(ctx, n, "configure", everywhere, func() (store.Settings, error) { return n.Store.Configure(ctx, queue, c) })
+	if err == nil {
+		n.known.Store(queue, true)
+	}
+	return s, err
+}
+
+// Known returns settings only once they were read over the network.
+func (n *network) Known(queue string) (store.Settings, bool) {
+	if _, ok := n.known.Load(queue); !ok {
+		return store.Settings{}, false
+	}
+	return n.Store.Known(queue)
 }
 
 func (n *network) List(ctx context.Context, p store.Partition, r store.ListRequest) (store.Page, error) {

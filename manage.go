@@ -9,18 +9,6 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Stats are the sizes and counters of a queue.
-type Stats = store.Stats
-
-// Counters count what happened in a queue since it was made.
-type Counters = store.Counters
-
-// Settings of a queue, the same for all its clients.
-type Settings = store.Settings
-
-// Change is a change of [Settings]; what is nil stays as it is.
-type Change = store.Change
-
 // Cancel removes a message that is scheduled or ready. With nil it is gone: it was not and
 // will not be delivered.
 //
@@ -87,36 +75,6 @@ func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Part
 	return fail(op, q.name, ref.String(), err)
 }
 
-// Pause stops the handing out of messages to all consumers of the queue until
-// [Queue.Resume]. Sends go on, and so do handlers that run. Repeating is safe.
-// Errors: [ErrNotFound] for an unknown queue.
-func (q *Queue) Pause(ctx context.Context) error { return q.setPaused(ctx, "pause", true) }
-
-// Resume ends a pause; consumers go on at once. Repeating is safe. Errors:
-// [ErrNotFound] for an unknown queue.
-func (q *Queue) Resume(ctx context.Context) error { return q.setPaused(ctx, "resume", false) }
-
-func (q *Queue) setPaused(ctx context.Context, op string, paused bool) error {
-	err := q.guard(ctx)
-	if err == nil {
-		_, err = q.configure(ctx, store.Change{Paused: &paused})
-	}
-	return fail(op, q.name, "", err)
-}
-
-// Configure changes the queue's settings, for all its clients, and returns all of
-// them; with a zero Change it only reads. Change.Create makes a queue that is missing.
-// Partitions can be chosen only then. Clients that have sent to the queue before learn
-// of a new MaxBody when a body is too large for the old one. Errors: [ErrInvalid],
-// [ErrNotFound].
-func (q *Queue) Configure(ctx context.Context, c Change) (Settings, error) {
-	if err := q.guard(ctx); err != nil {
-		return Settings{}, fail("configure", q.name, "", err)
-	}
-	s, err := q.configure(ctx, c)
-	return s, fail("configure", q.name, "", err)
-}
-
 // Stats returns the queue's sizes and counters; each partition is read at its own
 // instant. Errors: [ErrNotFound] for an unknown queue.
 func (q *Queue) Stats(ctx context.Context) (Stats, error) {
@@ -127,7 +85,7 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 	if err != nil {
 		return Stats{}, fail("stats", q.name, "", err)
 	}
-	return all[0], nil
+	return toStats(&all[0]), nil
 }
 
 // codeError is the one place where the codes of a store become errors.

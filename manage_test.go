@@ -81,9 +81,9 @@ func TestManagingRefusesBadInput(t *testing.T) {
 		{"forged cursor", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "what"})), "cursor"},
 		{"forged cursor inside", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "r0.what"})), "cursor"},
 		{"cursor of no partition", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "r7."})), "cursor"},
-		{"other partitions", errOf(q.Configure(ctx, dueq.Change{Partitions: new(2)})), "partitions"},
-		{"no partitions", errOf(q.Configure(ctx, dueq.Change{Partitions: new(0)})), "partitions"},
-		{"excessive body", errOf(q.Configure(ctx, dueq.Change{MaxBody: new(5 << 20)})), "max body"},
+		{"other partitions", errOf(q.Update(ctx, func(s *dueq.Settings) { s.Partitions = 2 })), "partitions"},
+		{"no partitions", q.Create(ctx, dueq.Settings{Partitions: -1}), "partitions"},
+		{"excessive body", errOf(q.Update(ctx, func(s *dueq.Settings) { s.MaxBody = 5 << 20 })), "max body"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestUnknownQueueIsNotFound(t *testing.T) {
 	q, ctx := client.Queue("unknown"), t.Context()
 	errOf := func(_ any, err error) error { return err }
 	for i, err := range []error{
-		errOf(q.Stats(ctx)), errOf(q.Check(ctx)), errOf(q.Configure(ctx, dueq.Change{})), q.Pause(ctx), q.Resume(ctx),
+		errOf(q.Stats(ctx)), errOf(q.Check(ctx)), errOf(q.Settings(ctx)), q.Pause(ctx), q.Resume(ctx),
 		errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}})), errOf(q.RedriveAll(ctx, dueq.Filter{}, nil)),
 		errOf(q.Purge(ctx, dueq.Filter{State: dueq.Dead}, nil)), errOf(q.RescheduleAll(ctx, dueq.Filter{}, dueq.Schedule{}, nil)),
 		q.Cancel(ctx, dueq.Key("k")), q.Cancel(ctx, dueq.ID("03e6nkxc01r01c3tgwjq1g0000")),

@@ -23,7 +23,8 @@ type Message struct {
 	// past means now.
 	Due time.Time
 	// MaxAttempts is how many deliveries may fail before the message is dead: 1 to
-	// 1000. Default 25, about 20 days with [DefaultBackoff]. A lease that runs out is a failure only if the store knew that
+	// 1000. Default Settings.MaxAttempts, which is 25 unless it is set: about 20
+	// days with [DefaultBackoff]. A lease that runs out is a failure only if the store knew that
 	// the handler had started, which it does on the last attempt and after a lease that
 	// ran out before: a message whose handler ends the process each time is delivered
 	// MaxAttempts + 1 times at most, and one that nobody has started is never dead. With

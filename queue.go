@@ -13,13 +13,12 @@ import (
 // safe for concurrent use, return the error of a ctx that has ended without doing
 // anything, and [ErrClosed] once the client is closed.
 type Queue struct {
-	client   *Client
-	name     string
-	invalid  error // a bad name: returned by every method
-	settings atomic.Pointer[store.Settings]
-	turn     turn
-	polled   atomic.Uint64 // where Receive looks first
-	bell     receiver.Bell // for those who wait in Receive
+	client  *Client
+	name    string
+	invalid error // a bad name: returned by every method
+	turn    turn
+	polled  atomic.Uint64 // where Receive looks first
+	bell    receiver.Bell // for those who wait in Receive
 }
 
 // Name returns the queue's name.
@@ -33,20 +32,21 @@ func (q *Queue) guard(ctx context.Context) error {
 	return q.client.guard(ctx)
 }
 
-// learn returns the queue's settings, which are read from the store once. The queue
-// is made if it is missing.
+// learn returns the queue's settings as the store knows them; only at first the store is
+// asked. The queue is made if it is missing.
 func (q *Queue) learn(ctx context.Context) (store.Settings, error) {
-	if s := q.settings.Load(); s != nil {
-		return *s, nil
+	if s, ok := q.client.store.Known(q.name); ok {
+		return s, nil
 	}
 	return q.configure(ctx, store.Change{Create: true})
 }
 
-// unlearn drops settings that have turned out not to be the queue's any more.
-func (q *Queue) unlearn(old store.Settings) {
-	if s := q.settings.Load(); s != nil && s.Partitions == old.Partitions {
-		q.settings.CompareAndSwap(s, nil)
+// find is learn, but returns ErrNotFound if the queue is missing.
+func (q *Queue) find(ctx context.Context) (store.Settings, error) {
+	if s, ok := q.client.store.Known(q.name); ok {
+		return s, nil
 	}
+	return q.read(ctx)
 }
 
 // read returns the settings as they are now in the store, and makes no queue, such as a
@@ -56,12 +56,7 @@ func (q *Queue) read(ctx context.Context) (store.Settings, error) {
 }
 
 func (q *Queue) configure(ctx context.Context, c store.Change) (store.Settings, error) {
-	s, err := q.client.store.Configure(ctx, q.name, c)
-	if err != nil {
-		return store.Settings{}, err
-	}
-	q.settings.Store(&s)
-	return s, nil
+	return q.client.store.Configure(ctx, q.name, c)
 }
 
 // partition returns the partition with the given number.
@@ -78,10 +73,7 @@ func (q *Queue) locate(ctx context.Context, ref Ref) (store.Partition, store.Ref
 	if !plain.ID.IsZero() {
 		return q.partition(plain.ID.Partition()), plain, nil
 	}
-	if s := q.settings.Load(); s != nil {
-		return q.partition(route.ByKey(plain.Key, s.Partitions)), plain, nil
-	}
-	s, err := q.read(ctx)
+	s, err := q.find(ctx)
 	if err != nil {
 		return store.Partition{}, plain, err
 	}

@@ -47,7 +47,7 @@ func TestOpen_OneMasterOfAClusterHangs(t *testing.T) {
 		t.Cleanup(func() { _ = client.Close() })
 		return client.Queue(name)
 	}
-	if _, err := connect().Configure(ctx, dueq.Change{Create: true}); err != nil {
+	if err := connect().Create(ctx, dueq.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	for _, n := range nodes {

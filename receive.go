@@ -16,7 +16,7 @@ import (
 type ReceiveOptions struct {
 	Max   int           // deliveries wanted, up to 500; default 1
 	Wait  time.Duration // for a message to become due, up to 1 minute; default 0: not at all
-	Lease time.Duration // 1 s to 12 h; default 30 s
+	Lease time.Duration // 1 s to 12 h; default Settings.Lease, 30 s unless it is set
 }
 
 const (
@@ -39,7 +39,7 @@ const (
 // Nack, Release, Reject) before its lease ends, or extended; else it comes back. For a
 // loop with workers, leases that extend themselves and retries, use [Queue.Consume].
 //
-// Errors: [ErrInvalid], [ErrPaused] (at once, whatever c.Wait), [ErrUnavailable] (after
+// Errors: [ErrInvalid], [ErrNotFound] for an unknown queue, which is not made, [ErrPaused] (at once, whatever c.Wait), [ErrUnavailable] (after
 // trying for c.Wait; of a queue with several partitions also when one of them does not
 // answer and the others have nothing), [ErrClosed], the error of ctx. A message that is handed over after
 // ctx has ended is released at once and has lost no attempt. Costs one round trip, and one
@@ -69,14 +69,13 @@ func (q *Queue) Receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, err
 
 func (c ReceiveOptions) complete() (ReceiveOptions, error) {
 	c.Max = cmp.Or(c.Max, 1)
-	c.Lease = cmp.Or(c.Lease, defaultLease)
 	switch {
 	case c.Max < 1 || c.Max > store.MaxBatch:
 		return c, invalid("max", "%d is outside 1 to %d", c.Max, store.MaxBatch)
 	case c.Wait < 0 || c.Wait > maxWait:
 		return c, invalid("wait", "%s is outside 0s to %s", c.Wait, maxWait)
 	}
-	return c, checkLease(c.Lease)
+	return c, checkLease(cmp.Or(c.Lease, defaultLease))
 }
 
 // receive asks, and if it is to wait, asks again when something may be due.
@@ -113,14 +112,13 @@ func worthWaiting(err error) bool {
 func (q *Queue) claim(ctx context.Context, c ReceiveOptions) (found []*Delivery, wait time.Duration, err error) {
 	for range 1 + reroutes {
 		var settings store.Settings
-		if settings, err = q.learn(ctx); err != nil {
+		if settings, err = q.find(ctx); err != nil {
 			return nil, retryAfter, err
 		}
 		found, wait, err = q.claimOf(ctx, c, settings)
 		if !errors.Is(err, store.ErrRepartitioned) {
 			break
 		}
-		q.unlearn(settings)
 	}
 	return found, wait, err
 }
@@ -131,6 +129,7 @@ func (q *Queue) claim(ctx context.Context, c ReceiveOptions) (found []*Delivery,
 // a partition counts only then, too.
 func (q *Queue) claimOf(ctx context.Context, c ReceiveOptions, settings store.Settings) ([]*Delivery, time.Duration, error) {
 	var suspects []int
+	c.Lease = leaseOr(c.Lease, settings)
 	p := &poll{queue: q, config: c, of: settings.Partitions, wait: store.MaxWait}
 	first := int(q.polled.Add(1) % uint64(settings.Partitions))
 	patience := time.Duration(0)

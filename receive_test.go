@@ -31,6 +31,7 @@ func TestReceiveWaitsForTheNextMessage(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			inBubble(t, func(r *rig) {
+				r.must(r.direct.Create(r.Context(), dueq.Settings{}))
 				if test.send == 0 {
 					r.send(dueq.Message{Delay: test.due})
 				} else {
@@ -49,6 +50,7 @@ func TestReceiveWaitsForTheNextMessage(t *testing.T) {
 
 func TestReceive_WaitsOfALoopShareOneSubscription(t *testing.T) {
 	inBubble(t, func(r *rig) {
+		r.must(r.direct.Create(r.Context(), dueq.Settings{}))
 		wait := func() (claims int) {
 			r.Helper()
 			before := r.net.count("claim")
@@ -85,6 +87,7 @@ func TestReceive_WaitsOfALoopShareOneSubscription(t *testing.T) {
 // A hint between a claim that finds nothing and the wait behind it must not be missed.
 func TestReceive_HintBeforeTheWaitIsNotMissed(t *testing.T) {
 	inBubble(t, func(r *rig) {
+		r.must(r.direct.Create(r.Context(), dueq.Settings{}))
 		_, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: time.Second})
 		r.must(err) // the subscription is there from now on
 		var once sync.Once

@@ -9,14 +9,14 @@ import (
 )
 
 // State is where a live message is.
-type State = store.State
+type State string
 
 // The four states of a live message.
 const (
-	Scheduled = store.Scheduled // due later
-	Ready     = store.Ready     // due now
-	Leased    = store.Leased    // held by a consumer
-	Dead      = store.Dead      // out of attempts, or rejected
+	Scheduled = State(store.Scheduled) // due later
+	Ready     = State(store.Ready)     // due now
+	Leased    = State(store.Leased)    // held by a consumer
+	Dead      = State(store.Dead)      // out of attempts, or rejected
 )
 
 // Record is a message as the store has it.

@@ -30,7 +30,7 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
 	}
-	if q.settings.Load() == nil { // else the producer limits the calls that it makes
+	if _, ok := q.client.store.Known(q.name); !ok { // else the producer limits the calls that it makes
 		bound, end := q.client.producer.Bound(ctx)
 		defer end()
 		ctx = bound
@@ -38,7 +38,7 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	q.turn.sending.Add(1)
 	defer q.turn.sending.Add(-1)
 	for try := 0; ; try++ {
-		sent, settings, err := q.prepare(ctx, &m)
+		sent, err := q.prepare(ctx, &m)
 		if err != nil {
 			return "", fail("send", q.name, m.ID, q.client.producer.Explain(ctx, err))
 		}
@@ -46,7 +46,6 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 		if try == reroutes || !errors.Is(r.Err, store.ErrRepartitioned) {
 			return r.ID, r.Err
 		}
-		q.unlearn(settings)
 	}
 }
 
@@ -91,19 +90,22 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 
 // prepare checks what can be checked without the store first, then learns the
 // queue's settings, and gives the message an id, if it has none.
-func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, store.Settings, error) {
+func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, error) {
 	sent, err := m.plain()
 	if err != nil {
-		return sent, store.Settings{}, err
+		return sent, err
 	}
 	settings, err := q.learnFor(ctx, len(m.Body))
 	if err != nil {
-		return sent, settings, err
+		return sent, err
+	}
+	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
+		sent.MaxAttempts = settings.MaxAttempts
 	}
 	if err := q.identify(&sent, settings.Partitions); err != nil {
-		return sent, settings, err
+		return sent, err
 	}
-	return sent, settings, sent.Validate(settings.MaxBody)
+	return sent, sent.Validate(settings.MaxBody)
 }
 
 // learnFor is learn, but reads the settings anew if a body is too large for what is
@@ -111,7 +113,7 @@ func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, store.S
 func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) {
 	settings, err := q.learn(ctx)
 	if err == nil && body > settings.MaxBody && body <= store.MaxBody {
-		return q.configure(ctx, store.Change{})
+		return q.read(ctx)
 	}
 	return settings, err
 }

@@ -16,7 +16,7 @@ import (
 func TestSend_StalledCallDoesNotHoldUpOthers(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
-		_, err := r.q.Configure(r.Context(), dueq.Change{})
+		_, err := r.q.Settings(r.Context())
 		r.must(err)
 		r.net.set(once(stalls, "push"))
 		stalled := make(chan error, 1)
@@ -125,7 +125,7 @@ func TestTooLargeNamesTheLimit(t *testing.T) {
 		if !errors.Is(err, dueq.ErrTooLarge) || !strings.Contains(err.Error(), "262145 bytes, the limit is 262144") {
 			r.Errorf("%v, want ErrTooLarge with size and limit", err)
 		}
-		_, err = r.direct.Configure(r.Context(), dueq.Change{MaxBody: new(1 << 20)})
+		_, err = r.direct.Update(r.Context(), func(s *dueq.Settings) { s.MaxBody = 1 << 20 })
 		r.must(err)
 		if _, err = r.q.Send(r.Context(), m); err != nil {
 			r.Errorf("after the limit was raised: %v", err)
@@ -139,7 +139,7 @@ func TestTooLargeNamesTheLimit(t *testing.T) {
 
 func TestSendBatch(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, Partitions: new(3)})
+		err := r.direct.Create(r.Context(), dueq.Settings{Partitions: 3})
 		r.must(err)
 		batch := make([]dueq.Message, 20_000)
 		for i := range batch {
@@ -243,7 +243,7 @@ func TestSendSeq_ErrorOfABatchIsThatOfEachMessage(t *testing.T) {
 
 func TestSendTellsUnknownOutcomesFromRefusals(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		_, err := r.direct.Configure(r.Context(), dueq.Change{Create: true, MaxMessages: new(int64(1))})
+		err := r.direct.Create(r.Context(), dueq.Settings{MaxMessages: 1})
 		r.must(err)
 		r.net.set(always(hangs, "push"))
 		ctx, cancel := context.WithTimeout(r.Context(), time.Second)

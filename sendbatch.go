@@ -55,9 +55,6 @@ func (q *Queue) SendBatch(ctx context.Context, messages []Message) (SendResults,
 		if places = rerouted(results, places); try == reroutes {
 			break
 		}
-		if len(places) > 0 {
-			q.unlearn(settings)
-		}
 	}
 	return results, nil
 }
@@ -133,6 +130,9 @@ type share struct {
 func (b *batch) add(i int, m *Message, settings store.Settings) {
 	q := b.queue
 	sent, err := m.plain()
+	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
+		sent.MaxAttempts = settings.MaxAttempts
+	}
 	if err == nil {
 		err = b.place(i, sent, settings)
 	}

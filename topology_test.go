@@ -94,7 +94,7 @@ func TestClusterSpreadsPartitions(t *testing.T) {
 	}
 	q := open(ctx, t, "redis+cluster://"+strings.Join(hosts, ","))
 	partitions := 6
-	if _, err := q.Configure(ctx, dueq.Change{Create: true, Partitions: &partitions}); err != nil {
+	if err := q.Create(ctx, dueq.Settings{Partitions: partitions}); err != nil {
 		t.Fatal(err)
 	}
 	sendNumbers(ctx, t, q, 0, 120)

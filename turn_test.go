@@ -30,7 +30,7 @@ func (s *distant) Close() error { return nil }
 // overPartitions returns a queue of the rig's store with so many partitions.
 func (r *rig) overPartitions(s store.Store, n int) *dueq.Queue {
 	q := r.over(s)
-	_, err := q.Configure(r.Context(), dueq.Change{Create: true, Partitions: &n})
+	err := q.Create(r.Context(), dueq.Settings{Partitions: n})
 	r.must(err)
 	return q
 }

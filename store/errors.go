@@ -24,6 +24,9 @@ var (
 	ErrRepartitioned = fmt.Errorf("the queue has another number of partitions: %w", ErrUnavailable)
 )
 
+// ErrExists says that there is such a queue, with other settings.
+var ErrExists = errors.New("the queue exists")
+
 // Errors of sending.
 var (
 	ErrTooLarge      = errors.New("too large")

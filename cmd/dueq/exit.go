@@ -47,6 +47,7 @@ func exitCode(err error) int {
 		{dueq.ErrQueueFull, exitRefused},
 		{errRefused, exitRefused},
 		{dueq.ErrDuplicate, exitConflict},
+		{dueq.ErrExists, exitConflict},
 		{dueq.ErrLeaseLost, exitConflict},
 		{dueq.ErrCancelled, exitConflict},
 		{dueq.ErrRunning, exitConflict},

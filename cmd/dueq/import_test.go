@@ -64,7 +64,7 @@ func TestImportCountsWhatIsRefused(t *testing.T) {
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
 	q, most := client.Queue("q"), int64(2)
-	if _, err := q.Configure(t.Context(), dueq.Change{Create: true, MaxMessages: &most}); err != nil {
+	if err := q.Create(t.Context(), dueq.Settings{MaxMessages: most}); err != nil {
 		t.Fatal(err)
 	}
 	i := newTestImporter(q, `{"body":1}`+"\n"+`{"body":2}`+"\n"+`{"body":3}`, 0)

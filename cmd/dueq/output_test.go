@@ -31,8 +31,9 @@ func TestTextForPeopleIsHarmless(t *testing.T) {
 		"page":      &page{Messages: []record{r, plain}},
 		"dead page": &page{Messages: []record{r, plain}, dead: true},
 		"cancel":    cancelResult{ID: attack}, "pause": pauseResult{Queue: attack},
-		"stats": statsResult{{Queue: attack}},
-		"check": checkResult{{Queue: attack, Problems: []problem{{ID: attack, Text: attack}}}},
+		"settings": settingsResult{Queue: attack},
+		"stats":    statsResult{{Queue: attack}},
+		"check":    checkResult{{Queue: attack, Problems: []problem{{ID: attack, Text: attack}}}},
 	} {
 		lines := strings.ReplaceAll(shown.text(), "\n", "")
 		if i := strings.IndexFunc(lines, func(r rune) bool { return r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x202e }); i >= 0 {

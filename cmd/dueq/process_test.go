@@ -72,6 +72,7 @@ func TestSignalEndsAnImportThatWaits(t *testing.T) {
 	s, client := onRedis(t)
 	in, feed := io.Pipe()
 	defer func() { _ = feed.Close() }()
+	s.ok("queue", "create", "--queue", "q")
 	cmd, out := s.start(in, "import", "--queue", "q", "-", "-o", "json")
 	if _, err := io.WriteString(feed, `{"body":1}`+"\n"); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,8 @@ func newReceive(a *app) *cobra.Command {
 written to standard output, so one that could not be written is delivered again.
 With --release messages are given back instead, to be received again.
 
-When nothing is due (within --wait), the exit code is 3; so it is for a paused queue.
+When nothing is due (within --wait), the exit code is 3; so it is for a paused queue and
+for one that does not exist.
 
 With --follow messages are received as they become due until Ctrl-C, which ends it
 gracefully with exit code 0. Messages may then be delivered twice, as to any consumer,
@@ -72,8 +73,7 @@ if this process is killed between the printing and the ack.
 	flags := cmd.Flags()
 	flags.IntVar(&f.Max, "max", 1, "messages to receive, 1 to 500")
 	flags.Var(span{&f.Wait}, "wait", "how long to wait for a message to become due, up to 1m")
-	f.Lease = 30 * time.Second
-	flags.Var(span{&f.Lease}, "lease", "how long messages are held at most, 1s to 12h")
+	flags.Var(span{&f.Lease}, "lease", "how long messages are held at most, 1s to 12h (default: what the queue is set to, or 30s)")
 	flags.BoolVar(&f.release, "release", false, "give messages back instead of acking them")
 	flags.BoolVar(&f.follow, "follow", false, "go on until Ctrl-C")
 	return a.onQueue(a.warned(cmd, func() bool { return f.follow }), func(ctx context.Context, q *dueq.Queue, _ []string) error {
@@ -84,6 +84,11 @@ if this process is killed between the printing and the ack.
 			return usage("--lease: %s is outside 1s to 12h", f.Lease)
 		case f.follow && (f.release || flags.Changed("max") || flags.Changed("wait")):
 			return usage("--follow: is given together with --release, --max or --wait, want it alone")
+		}
+		if !flags.Changed("lease") {
+			f.Lease = 0 // the queue's
+		}
+		switch {
 		case f.follow:
 			return a.follow(ctx, q, f)
 		}

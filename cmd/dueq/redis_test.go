@@ -275,7 +275,7 @@ func TestSendToAFullQueue(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	most := int64(1)
-	if _, err := client.Queue("q").Configure(t.Context(), dueq.Change{Create: true, MaxMessages: &most}); err != nil {
+	if err := client.Queue("q").Create(t.Context(), dueq.Settings{MaxMessages: most}); err != nil {
 		t.Fatal(err)
 	}
 	s.ok("send", "--queue", "q", "one")

@@ -75,6 +75,7 @@ Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
 		newDemo(a), newSend(a), newImport(a), newReceive(a),
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
 		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
+		newQueue(a),
 		newStats(a), newCheck(a), newBackup(a), newBench(a), newVersion(a),
 	)
 	return root

@@ -52,7 +52,7 @@ func newQueueStats(s dueq.Stats) queueStats {
 		Sent: c.Sent, Delivered: c.Delivered, Acked: c.Acked, Nacked: c.Nacked, Released: c.Released,
 		Rejected: c.Rejected, LeaseLost: c.LeaseLost, Cancelled: c.Cancelled, Expired: c.Expired,
 		Redriven: c.Redriven, Duplicates: c.Duplicates,
-		OldestReadyMS: s.OldestReady,
+		OldestReadyMS: s.OldestReady.Milliseconds(),
 		Replaced:      c.Replaced, Purged: c.Purged, DeadLettered: c.DeadLettered, Consumers: s.Consumers,
 		Snoozed: c.Snoozed, Repeated: c.Repeated,
 	}

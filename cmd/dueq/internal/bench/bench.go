@@ -137,7 +137,7 @@ func (r *run) stage(ctx context.Context, s stage) (err error) {
 		r.Server.Own(s.queue, r.Partitions)
 	}
 	defer func() { err = errors.Join(err, r.clean(ctx, q)) }()
-	if _, err := q.Configure(context.WithoutCancel(ctx), dueq.Change{Create: true, Partitions: &r.Partitions}); err != nil {
+	if err := q.Create(context.WithoutCancel(ctx), dueq.Settings{Partitions: r.Partitions}); err != nil {
 		return err
 	}
 	return s.measure(ctx, q)

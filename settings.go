@@ -1,0 +1,216 @@
+package dueq
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Settings of a queue. They are kept in the store and are the same for all its clients. A
+// queue that was made by its first message or consumer has the defaults.
+type Settings struct {
+	// Partitions is into how many parts the queue is divided, so that several servers or
+	// cores can work on it: 1 to 1024. Default 1. It is fixed once the queue exists.
+	Partitions int
+	// MaxBody is the size of the largest body, in bytes: 1 to 4 MiB. Default 256 KiB.
+	MaxBody int
+	// MaxMessages is how many live messages, dead ones included, each partition holds at
+	// most: a Send to one that is full returns [ErrQueueFull]. Default 0: no limit.
+	MaxMessages int64
+	// Paused: nothing is handed out. Only [Queue.Pause] and [Queue.Resume] change it.
+	Paused bool
+
+	// MaxAttempts is the default of [Message].MaxAttempts: 1 to 1000. 0: 25.
+	MaxAttempts int
+	// Lease is the default of [ConsumeOptions].Lease and [ReceiveOptions].Lease: 1 s to
+	// 12 h. 0: 30 s. A consumer that runs keeps the one with which it began.
+	Lease time.Duration
+	// Backoff is the default of [ConsumeOptions].Backoff. The zero value is
+	// [DefaultBackoff].
+	Backoff BackoffSettings
+}
+
+// BackoffSettings stand for the function Backoff(Base, Most), in whole milliseconds. Both
+// are positive and Base is not above Most, or both are 0.
+type BackoffSettings struct {
+	Base time.Duration // the longest wait after the first failure
+	Most time.Duration // the longest wait, up to 10 years
+}
+
+// Create makes the queue with settings, of which what is zero means the default. For a
+// queue that exists with the same settings, paused or not, it does nothing and returns
+// nil, so each start of a program can call it. Errors: [ErrExists] for one with other
+// settings, of which Error.Field names the first; nothing was changed then, see
+// [Queue.Update]. [ErrInvalid]. After any other error, repeating the call is safe.
+func (q *Queue) Create(ctx context.Context, s Settings) error {
+	err := q.guard(ctx)
+	if err == nil {
+		err = q.create(ctx, s)
+	}
+	return fail("create", q.name, "", err)
+}
+
+func (q *Queue) create(ctx context.Context, s Settings) error {
+	if err := s.check(); err != nil {
+		return err
+	}
+	if s.Paused {
+		return invalid("paused", "is not set by Create, see Pause")
+	}
+	want := s.plain()
+	c := differences(store.Settings{}, want)
+	c.Create, c.If, c.Token = true, store.IfMissing, uniqueName()
+	_, err := q.configure(ctx, c)
+	if !errors.Is(err, store.ErrConflict) {
+		return err
+	}
+	got, err := q.read(ctx)
+	if err != nil {
+		return err
+	}
+	got.Paused, got.Version, got.ChangedBy = false, 0, ""
+	if got == want {
+		return nil
+	}
+	return &Error{Field: firstDifference(got, want), Err: fmt.Errorf("%w with other settings", ErrExists)}
+}
+
+// Settings returns the queue's settings as they are in the store. Errors: [ErrNotFound]
+// for an unknown queue, which is not made.
+func (q *Queue) Settings(ctx context.Context) (Settings, error) {
+	err := q.guard(ctx)
+	if err != nil {
+		return Settings{}, fail("settings", q.name, "", err)
+	}
+	s, err := q.read(ctx)
+	if err != nil {
+		return Settings{}, fail("settings", q.name, "", err)
+	}
+	return toSettings(s), nil
+}
+
+// updates is how often Update tries to make a change to settings that others change, too.
+const updates = 20
+
+// Update changes the queue's settings and returns them: it reads them, calls change, and
+// writes what change has made of them if they are still those that it read. Otherwise it
+// starts again, so change can be called several times and must not depend on how often.
+// Nobody's changes are overwritten.
+//
+// Other clients follow with their next call to the store; the consumers of a client that
+// is idle, within 2 s. What MaxAttempts means for messages that have been sent does not
+// change. Errors: [ErrNotFound] for an unknown queue; [ErrInvalid], also when change sets
+// Partitions or Paused; [ErrUnavailable], also when others changed the settings 20 times
+// meanwhile. After [ErrUnavailable] or the error of ctx, the change may have been made.
+func (q *Queue) Update(ctx context.Context, change func(*Settings)) (Settings, error) {
+	err := q.guard(ctx)
+	if err == nil && change == nil {
+		err = invalid("change", "is nil")
+	}
+	if err != nil {
+		return Settings{}, fail("update", q.name, "", err)
+	}
+	s, err := q.update(ctx, change)
+	if err != nil {
+		return Settings{}, fail("update", q.name, "", err)
+	}
+	return toSettings(s), nil
+}
+
+func (q *Queue) update(ctx context.Context, change func(*Settings)) (store.Settings, error) {
+	for range updates {
+		old, err := q.read(ctx)
+		if err != nil {
+			return old, err
+		}
+		next := toSettings(old)
+		change(&next)
+		if next.Paused != old.Paused {
+			return old, invalid("paused", "is not changed by Update, see Pause and Resume")
+		}
+		if err := next.check(); err != nil {
+			return old, err
+		}
+		c := differences(old, next.plain())
+		if c.Reads() {
+			return old, nil
+		}
+		c.If, c.Token = old.Version, uniqueName()
+		s, err := q.configure(ctx, c)
+		if !errors.Is(err, store.ErrConflict) {
+			return s, err
+		}
+	}
+	return store.Settings{}, fmt.Errorf("the settings changed %d times meanwhile: %w", updates, ErrUnavailable)
+}
+
+// Pause stops the handing out of messages to all consumers of the queue until
+// [Queue.Resume]. Sends go on, and so do handlers that run. Repeating is safe.
+// Errors: [ErrNotFound] for an unknown queue.
+func (q *Queue) Pause(ctx context.Context) error { return q.setPaused(ctx, "pause", true) }
+
+// Resume ends a pause; consumers go on at once. Repeating is safe. Errors:
+// [ErrNotFound] for an unknown queue.
+func (q *Queue) Resume(ctx context.Context) error { return q.setPaused(ctx, "resume", false) }
+
+func (q *Queue) setPaused(ctx context.Context, op string, paused bool) error {
+	err := q.guard(ctx)
+	if err == nil {
+		_, err = q.configure(ctx, store.Change{Paused: &paused})
+	}
+	return fail(op, q.name, "", err)
+}
+
+// check refuses what plain would lose.
+func (s Settings) check() error {
+	for _, span := range []struct {
+		field string
+		value time.Duration
+	}{{"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
+		if span.value < 0 {
+			return invalid(span.field, "%s is negative", span.value)
+		}
+	}
+	return nil
+}
+
+// differences returns the change that makes the settings to from those in from.
+func differences(from, to store.Settings) store.Change {
+	c := store.Change{
+		Partitions: unlessSame(from.Partitions, to.Partitions), MaxBody: unlessSame(from.MaxBody, to.MaxBody),
+		MaxMessages: unlessSame(from.MaxMessages, to.MaxMessages), MaxAttempts: unlessSame(from.MaxAttempts, to.MaxAttempts),
+		Lease: unlessSame(from.Lease, to.Lease),
+	}
+	if from.BackoffBase != to.BackoffBase || from.BackoffMost != to.BackoffMost {
+		c.BackoffBase, c.BackoffMost = &to.BackoffBase, &to.BackoffMost
+	}
+	return c
+}
+
+func unlessSame[T comparable](from, to T) *T {
+	if from == to {
+		return nil
+	}
+	return &to
+}
+
+// firstDifference names a field in which settings differ.
+func firstDifference(a, b store.Settings) string {
+	switch c := differences(a, b); {
+	case c.Partitions != nil:
+		return "partitions"
+	case c.MaxBody != nil:
+		return "max body"
+	case c.MaxMessages != nil:
+		return "max messages"
+	case c.MaxAttempts != nil:
+		return "max attempts"
+	case c.Lease != nil:
+		return "lease"
+	default:
+		return "backoff"
+	}
+}
