@@ -58,8 +58,8 @@ var (
 	// ErrDuplicate: the key belongs to another message that is scheduled, ready or
 	// leased (Error.Holder), or the id belongs to a message with other content.
 	ErrDuplicate = store.ErrDuplicate
-	// ErrQueueFull: the message's partition holds Settings.MaxMessages, or the store has no
-	// memory left.
+	// ErrQueueFull: the message's partition holds its share of Settings.MaxMessages, or the
+	// store has no memory left.
 	ErrQueueFull = store.ErrQueueFull
 	// ErrNotReplicated: stored, but not confirmed by Options.Replicas replicas in time. A
 	// failover may lose it; sending again with the same id is safe.

@@ -17,8 +17,9 @@ type Settings struct {
 	Partitions int
 	// MaxBody is the size of the largest body, in bytes: 1 to 4 MiB. Default 256 KiB.
 	MaxBody int
-	// MaxMessages is how many live messages, dead ones included, each partition holds at
-	// most: a Send to one that is full returns [ErrQueueFull]. Default 0: no limit.
+	// MaxMessages is how many messages the queue holds at most, dead letters not counted.
+	// Each partition holds an equal share of them, one at least, so a Send can return
+	// [ErrQueueFull] while other partitions have room. Default 0: no limit.
 	MaxMessages int64
 	// Paused: nothing is handed out. Only [Queue.Pause] and [Queue.Resume] change it.
 	Paused bool

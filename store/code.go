@@ -10,7 +10,7 @@ const (
 	CodeOK        Code = 0
 	CodeDuplicate Code = 1  // the key belongs to another live message
 	CodeConflict  Code = 2  // the id belongs to a different message
-	CodeFull      Code = 3  // the partition has Settings.MaxMessages
+	CodeFull      Code = 3  // the partition has its share of Settings.MaxMessages
 	CodeTooFar    Code = 4  // the due time is more than MaxDelay ahead
 	CodeStale     Code = 5  // a delayed duplicate of an older call; nothing was done
 	CodeNotFound  Code = 6  // no live message has this id or key

@@ -80,9 +80,8 @@ type PurgeResult struct {
 type Settings struct {
 	Partitions int // 1 to MaxPartitions; fixed once the queue exists
 	MaxBody    int // bytes of a body, 1 to MaxBody
-	// MaxMessages is how many live messages, dead ones included, each partition holds at
-	// most; 0: no limit. So a queue holds at most Partitions times as many, and a push to a
-	// partition that is full is refused also while others have room.
+	// MaxMessages is how many messages that are not dead the queue holds at most; 0: no
+	// limit. Each partition has an equal share, see Room.
 	MaxMessages int64
 	Paused      bool // claims hand out nothing; sends go on
 
@@ -93,6 +92,14 @@ type Settings struct {
 
 	Version   int64  // grows with every change; never 0
 	ChangedBy string // Change.Token of the change that made this version
+}
+
+// Room returns how many messages that are not dead a partition holds at most; 0: no limit.
+func (s Settings) Room() int64 {
+	if s.MaxMessages == 0 {
+		return 0
+	}
+	return max(1, s.MaxMessages/int64(s.Partitions))
 }
 
 // IfMissing is the Change.If of a change that makes a queue and changes none.

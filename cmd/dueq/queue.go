@@ -101,7 +101,7 @@ first message or consumer, with the default settings.`,
 // settingsFlags are those that create and update have.
 func settingsFlags(flags *pflag.FlagSet, s *dueq.Settings) {
 	flags.IntVar(&s.MaxBody, "max-body", 0, "bytes of the largest body, up to 4194304 (0: 262144)")
-	flags.Int64Var(&s.MaxMessages, "max-messages", 0, "messages in each partition at most (0: no limit)")
+	flags.Int64Var(&s.MaxMessages, "max-messages", 0, "messages that the queue holds at most, dead ones not counted, in equal shares for its partitions (0: no limit)")
 	flags.IntVar(&s.MaxAttempts, "max-attempts", 0, "failures after which a message is dead, unless it says otherwise, up to 1000 (0: the library's default)")
 	flags.Var(span{&s.Lease}, "lease", "how long consumers hold a message at a time, unless they say otherwise, 1s to 12h (0: 30s)")
 	flags.Var(span{&s.Backoff.Base}, "backoff-base", "the longest wait after the first failure, which doubles with each (0: the library's default)")

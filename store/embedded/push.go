@@ -77,7 +77,7 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	}
 	if holder := p.byKey[m.Key]; holder == nil || !p.givesWay(holder, m.Replace, now) {
 		// In the place of another message it takes none.
-		if most := p.queue.load().MaxMessages; most > 0 && int64(p.byID.len()) >= most {
+		if room := p.queue.load().Room(); room > 0 && int64(p.byID.len()-p.dead.len()) >= room {
 			return store.PushResult{Code: store.CodeFull}
 		}
 		if holder != nil {

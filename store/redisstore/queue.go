@@ -86,7 +86,7 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	got, err := s.run(ctx, call{
 		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, 6),
 		args: append([]any{
-			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy,
+			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.Room(),
 		}, settingsValues(settings)...),
 	})
 	if err != nil {

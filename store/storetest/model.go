@@ -200,7 +200,7 @@ func (m *model) pushOne(msg store.Message) store.PushResult {
 	if msg.TTL > 0 && due >= m.ceil()+msg.TTL {
 		return store.PushResult{Code: store.CodeExpires}
 	}
-	holder, full := m.holder(msg.Key), m.most > 0 && int64(len(m.messages)) >= m.most
+	holder, full := m.holder(msg.Key), m.most > 0 && int64(len(m.messages)-len(m.records(store.Dead))) >= m.most
 	switch {
 	case holder != nil && holder.state != store.Leased && m.expired(holder):
 		m.remove(holder, &m.counters.Expired)

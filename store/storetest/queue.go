@@ -18,6 +18,7 @@ func settings() []testCase {
 		{"PauseAndResume", "", testPause},
 		{"PausedBeforeTheFirstMessage", "", testPausedEmpty},
 		{"MaxMessages", "", testMaxMessages},
+		{"MaxMessagesOfPartitions", "", testMaxMessagesShares},
 		{"PauseHoldsForEveryPartition", "", testPausePartitions},
 		{"OtherNumberOfPartitions", "", testRepartitioned},
 	}
@@ -139,17 +140,32 @@ func testRepartitioned(d *desk) {
 
 func testMaxMessages(d *desk) {
 	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(3))})
-	dead := d.dead() // counts too
-	d.wantPushed(d.push(d.message(), d.message(), d.message()), store.CodeOK, store.CodeOK, store.CodeFull)
+	for range 4 {
+		d.dead() // do not count
+	}
+	d.wantPushed(d.push(d.message(), d.message()), store.CodeOK, store.CodeOK)
 	d.take("c")
-	d.wantPushed(d.push(d.message()), store.CodeFull)
-	d.wantEqual("purged", d.purge(store.Dead, 10, dead), 1)
 	d.wantPushed(d.push(d.message(), d.message()), store.CodeOK, store.CodeFull)
 	d.configure(store.Change{MaxMessages: pointer(int64(1))})
 	d.wantPushed(d.push(d.message()), store.CodeFull)
 	d.configure(store.Change{MaxMessages: pointer(int64(0))})
 	d.wantPushed(d.push(d.message()), store.CodeOK)
-	d.wantEqual("sent", d.stats().Counters.Sent, int64(5))
+	d.wantEqual("sent", d.stats().Counters.Sent, int64(8))
+}
+
+// The limit is that of the queue: its partitions have equal shares, of one at least.
+func testMaxMessagesShares(d *desk) {
+	d.configure(store.Change{Create: true, Partitions: pointer(3), MaxMessages: pointer(int64(7))})
+	for _, k := range []*desk{d, d.at(d.p.Queue, 1), d.at(d.p.Queue, 2)} {
+		k.wantPushed(k.push(k.message(), k.message(), k.message()), store.CodeOK, store.CodeOK, store.CodeFull)
+	}
+	d.configure(store.Change{MaxMessages: pointer(int64(1))})
+	d.take("c")
+	d.wantPushed(d.push(d.message()), store.CodeFull)
+	d.wantEqual("purged", d.purge(store.Ready, 10), 1)
+	d.wantPushed(d.push(d.message()), store.CodeFull)
+	d.configure(store.Change{MaxMessages: pointer(int64(6))})
+	d.wantPushed(d.push(d.message(), d.message()), store.CodeOK, store.CodeFull)
 }
 
 func statistics() []testCase {

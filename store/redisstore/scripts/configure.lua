@@ -11,7 +11,8 @@
 -- ARGV[3] version | int | ms | of the settings; older ones than the partition has are refused
 -- ARGV[4] partitions | int | - | 1 to 1024
 -- ARGV[5] changed_by | text | - | the token of the change that made them, can be empty
--- ARGV[6...] what lib/names.lua lists | text | - | -
+-- ARGV[6] room | int | messages | how many live messages the partition holds at most; 0: no limit
+-- ARGV[7...] what lib/names.lua lists | text | - | -
 -- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/names.lua lists}
 -- CODES -
 -- COST O(1); at most 12 redis.calls
@@ -34,7 +35,8 @@ local function put(name, value)
   end
 end
 put('changed_by', ARGV[5])
-for i = 1, #names do put(names[i], ARGV[5 + i]) end
+put('room', ARGV[6])
+for i = 1, #names do put(names[i], ARGV[6 + i]) end
 redis.call('HSET', KEYS[1], unpack(set))
 redis.call('HDEL', KEYS[1], unpack(clear))
 if s[4] == '1' and not paused then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end

@@ -18,7 +18,7 @@
 -- ARGV[10...] n times id and record, n times when (once, if it is the same for all and nothing follows): a span, or "@" and an instant; then, when one of them has more: n keys, n TTLs (0: none), n replace (1 or 0) | text, bytes; text; text, int, int | ms | a span is 0 to farthest
 -- RETURNS {done, exceptions}: done is n, or -2 when the call is older than the producer's last; exceptions "index:code" or "index:code:holder" for all but OK. {-3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
 -- CODES ok duplicate conflict full too_far expires
--- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key; 1 when a record is longer than all before it; where records may be long and one may be there already, up to 2 for each. Copies no more bytes than it is given
+-- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key; 2 when the messages are limited, 1 when a record is longer than all before it; where records may be long and one may be there already, up to 2 for each. Copies no more bytes than it is given
 -- RETRY safe: the producer's last number is kept with its answer, and ids that are live are not stored again
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time calls count wake batch grow
@@ -28,7 +28,8 @@ if stale then return {-2, ''} end
 if s[7] ~= ARGV[9] then return {-3, s[7] or '0'} end
 local before = first()
 local most, live = tonumber(s[5]) or math.huge, 0
-if s[5] then live = redis.call('HLEN', KEYS[2]) - 1 end
+-- The dead do not count: they must not keep others from being sent.
+if s[5] then live = redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[5]) end
 local function finish(sent, duplicates, answer)
   count('sent', sent)
   count('duplicates', duplicates)
