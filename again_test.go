@@ -141,8 +141,8 @@ func TestDeliveryAgain_RefusedLeavesItHeld(t *testing.T) {
 func TestAgain_CancelledMeanwhileIsRemoved(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{Key: "k"})
-		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
-			if err := r.direct.Cancel(r.Context(), dueq.Key("k")); !errors.Is(err, dueq.ErrRunning) {
+		consumer := r.consume(r.q, func(ctx context.Context, _ *dueq.Delivery) error {
+			if err := r.direct.Cancel(ctx, dueq.Key("k")); !errors.Is(err, dueq.ErrRunning) {
 				r.Errorf("cancel: %v, want ErrRunning", err)
 			}
 			return dueq.Again(dueq.Schedule{Delay: time.Hour}, nil)

@@ -26,6 +26,12 @@
 //
 // # Delivery
 //
+// What a handler returns settles the delivery: nil acks it, an error is a failure and is
+// retried with a backoff; [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] say
+// otherwise. A recurring job with a stable key returns Again:
+//
+//	return dueq.Again(dueq.Schedule{Delay: time.Hour}, nil)
+//
 // At least once: a handler should cope with seeing a message again, which happens
 // when a consumer dies, loses its lease, or returns an error. [Delivery.ID] stays the
 // same over all deliveries of a message. [ConsumeOptions.AtMostOnce] chooses the opposite.

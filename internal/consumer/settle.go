@@ -303,22 +303,20 @@ func (s *settler) release(ctx context.Context, all []*Held) {
 // Refusal returns why a store did not do what was asked for, with nothing changed; nil for
 // other codes.
 func Refusal(code store.Code) error {
-	field, err := "", error(nil)
 	switch code {
 	case store.CodeDuplicate:
-		field, err = "key", store.ErrDuplicate
+		return &store.Error{Field: "key", Err: store.ErrDuplicate}
 	case store.CodeConflict:
-		field, err = "id", fmt.Errorf("belongs to a message with other content: %w", store.ErrDuplicate)
+		return &store.Error{Field: "id", Err: fmt.Errorf("belongs to a message with other content: %w", store.ErrDuplicate)}
 	case store.CodeFull:
 		return store.ErrQueueFull
 	case store.CodeTooFar:
-		field, err = "due", fmt.Errorf("is more than 10 years ahead: %w", store.ErrInvalid)
+		return &store.Error{Field: "due", Err: fmt.Errorf("is more than 10 years ahead: %w", store.ErrInvalid)}
 	case store.CodeExpires:
-		field, err = "ttl", fmt.Errorf("ends before the message is due: %w", store.ErrInvalid)
+		return &store.Error{Field: "ttl", Err: fmt.Errorf("ends before the message is due: %w", store.ErrInvalid)}
 	default:
 		return nil
 	}
-	return &store.Error{Field: field, Err: err}
 }
 
 // CodeError returns what a code says to somebody who settles.

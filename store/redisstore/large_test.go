@@ -249,3 +249,21 @@ func TestClaim_EmptyPartitionForgetsThatRecordsWereLong(t *testing.T) {
 	r.want("when the partition is empty", longest(), "")
 	r.wantClean()
 }
+
+// A script reads as many records at a time as it knows to be short: it has to know of a
+// record that an occurrence has made longer.
+func TestAgain_NotesHowLongTheNewRecordIs(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, redistest.Start(t).Client(t))
+	r.push(r.messages(1, 10)...)
+	d := r.claim(1)[0]
+	const size = 5000
+	item := store.Settlement{Receipt: d.Receipt, Next: &store.Occurrence{Body: make([]byte, size), NewBody: true}}
+	_, err := r.Settle(r.ctx(), r.p, store.SettleRequest{Verdict: store.Again, Items: []store.Settlement{item}})
+	r.must(err)
+	noted, err := r.rdb.HGet(r.ctx(), r.key("side"), "largest").Int()
+	r.must(err)
+	if noted < size {
+		t.Errorf("records are noted to have %d bytes at most, one has %d", noted, size)
+	}
+}
