@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// Errors of Span and Instant. All mean that the text is not usable as it is.
+// Errors of Span, Instant and Range. All mean that the text is not usable as it is.
 var (
 	errSpan     = errors.New("want a duration such as 30s, 1h30m or 2d")
 	errNegative = errors.New("is negative, want 0 or more")
 	errInstant  = errors.New("want a time in RFC 3339 between the years 1970 and 9999, such as 2030-01-31T18:00:00Z")
+	errRange    = errors.New("want FROM..TO, each a time in RFC 3339 or a duration before or after now, such as -2h..30m; one of the two may be missing")
 )
 
 // Day is what "d" means in a span: 24 hours, whatever the calendar does.
@@ -56,8 +57,6 @@ func cutDays(text string) (time.Duration, string, error) {
 	}
 	return time.Duration(days * float64(Day)), rest, nil
 }
-
-var errRange = errors.New("want FROM..TO, each a time in RFC 3339 or a duration before or after now, such as -2h..30m; one of the two may be missing")
 
 // Range reads two instants with ".." between them. Each is one in RFC 3339, a span from now,
 // or with a minus a span before now; one may be missing, and is the zero time then.
