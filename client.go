@@ -25,6 +25,8 @@ type Client struct {
 	receiver *receiver.Receiver
 	isolated consumer.Isolation // of all its consumers
 	lanes    *lane.Pool         // for the calls that manage messages
+	hooks    Hooks
+	wrapped  SendFunc // with middleware or hooks; nil: there are none
 
 	open    context.Context // ends when Close is called
 	mu      sync.Mutex
@@ -35,7 +37,8 @@ type Client struct {
 }
 
 // New returns a client of any store, for one that another package has made. Close
-// closes the store. Of o (nil: defaults), only SendTimeout and Logger matter. Errors:
+// closes the store. Of o (nil: defaults), Prefix, Replicas and
+// ReplicaTimeout do not matter. Errors:
 // [ErrInvalid] for o, or if s is nil; s is then not closed.
 func New(s store.Store, o *Options) (*Client, error) {
 	c, err := o.complete()
@@ -52,10 +55,11 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	ctx, end := context.WithCancel(context.Background())
 	name := uniqueName()
 	client := &Client{
-		store: s, log: c.Logger,
+		store: s, log: c.Logger, hooks: c.Hooks,
 		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, name), lanes: lane.NewPool(name),
 		open: ctx, queues: map[string]*Queue{},
 	}
+	client.wrapped = client.wrap(c.SendMiddleware)
 	client.close = sync.OnceValue(func() error {
 		client.mu.Lock()
 		client.closed = true

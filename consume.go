@@ -102,6 +102,7 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error 
 	return q.runConsumer(ctx, c, func(config *consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
 			d := newDelivery(q, &held.Delivery, held)
+			q.client.hooks.delivering(q.name, &held.Delivery)
 			return d.admit(ctx, h(ctx, d))
 		}
 	})
@@ -150,6 +151,7 @@ func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consum
 	return consumer.Config{
 		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions,
 		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
+		Observe: q.client.hooks.observer(),
 		Backoff: func(held *consumer.Held, err error) time.Duration {
 			return backoff(newDelivery(q, &held.Delivery, nil), err)
 		},

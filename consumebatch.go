@@ -91,6 +91,7 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 	holders, deliveries := make([]member, len(all)), make([]Delivery, len(all))
 	batch := make([]*Delivery, len(all))
 	for i, held := range all {
+		q.client.hooks.delivering(q.name, &held.Delivery)
 		holders[i].Held = held
 		deliveries[i] = makeDelivery(q, &held.Delivery, &holders[i])
 		batch[i] = &deliveries[i]

@@ -207,7 +207,7 @@ func TestConsumeBatch_SurvivesGoexitAndPanics(t *testing.T) {
 		if s := r.stats(); s.Counters.Acked != 3 {
 			r.Errorf("%d acked, want 3", s.Counters.Acked)
 		}
-		if n := strings.Count(r.logged.String(), "batch handler panicked"); n != 1 {
+		if n := strings.Count(r.logged.String(), "handler panicked"); n != 1 {
 			r.Errorf("the panic is logged %d times, want once", n)
 		}
 	})

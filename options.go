@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -24,10 +25,16 @@ type Options struct {
 	// later. Other methods without a deadline give up after 10 s. In the stores of this
 	// process there are no outages: there, Send waits for as long as the disk takes.
 	SendTimeout time.Duration
-	// Logger gets outages of the store, lost leases and warnings about a Redis that is
-	// set up to lose messages; at debug level, what go-redis logs (see [Open]). It never
+	// Logger gets the failures of handlers as warnings and dead letters as errors, with the
+	// error, the id, the key, the attempt and the time until the next: 10 of a kind in 10 s,
+	// then their number. It gets outages of the store, lost leases and warnings about a Redis
+	// that is set up to lose messages; at debug level, what go-redis logs (see [Open]). It never
 	// gets a body. Default [slog.Default].
 	Logger *slog.Logger
+	// SendMiddleware wraps Send, SendBatch and SendSeq; the first is the outermost.
+	SendMiddleware []SendMiddleware
+	// Hooks are called when something happens to messages.
+	Hooks Hooks
 }
 
 const defaultSendTimeout = 10 * time.Second
@@ -49,6 +56,9 @@ func (o *Options) complete() (Options, error) {
 	}
 	if c.SendTimeout < 0 {
 		return c, invalid("send timeout", "%s is negative", c.SendTimeout)
+	}
+	if slices.ContainsFunc(c.SendMiddleware, func(m SendMiddleware) bool { return m == nil }) {
+		return c, invalid("send middleware", "one is nil")
 	}
 	c.SendTimeout = cmp.Or(c.SendTimeout, defaultSendTimeout)
 	return c, nil

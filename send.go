@@ -30,6 +30,18 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
 	}
+	if q.client.wrapped == nil {
+		return q.send(ctx, m)
+	}
+	results, err := q.sendWrapped(ctx, []Message{m})
+	if err != nil {
+		return "", err
+	}
+	return results[0].ID, results[0].Err
+}
+
+// send is Send without middleware and hooks.
+func (q *Queue) send(ctx context.Context, m Message) (id string, err error) {
 	if _, ok := q.client.store.Known(q.name); !ok { // else the producer limits the calls that it makes
 		bound, end := q.client.producer.Bound(ctx)
 		defer end()

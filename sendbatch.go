@@ -31,6 +31,14 @@ func (q *Queue) SendBatch(ctx context.Context, messages []Message) (SendResults,
 	if len(messages) == 0 {
 		return nil, nil
 	}
+	if q.client.wrapped != nil {
+		return q.sendWrapped(ctx, messages)
+	}
+	return q.sendBatch(ctx, messages)
+}
+
+// sendBatch is SendBatch without middleware and hooks.
+func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults, error) {
 	largest := 0
 	for i := range messages {
 		largest = max(largest, len(messages[i].Body))

@@ -7,6 +7,7 @@
 //	isolate    runs these handlers apart
 //	shed       releases what waits for a worker for too long
 //	settle     tells the store what handlers decided
+//	outcome    logs what has failed, within a quota, and reports the end of deliveries
 //	extend     prolongs the leases of what is held
 //	lapse      ends the work on leases that could have run out
 //	gate       holds claims back that would take such leases away
@@ -45,6 +46,8 @@ type Config struct {
 	HandleBatch func(context.Context, []*Held) []error
 	Batch       int
 	Linger      time.Duration // how long the first delivery of a batch waits for others
+
+	Observe func(Outcome) // of what a handler was given; nil: nobody wants to know
 
 	Concurrency   int
 	Prefetch      int // 0: none
@@ -128,6 +131,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	endTending()
 	tended.Wait()
 	c.settler.seconds.Wait() // what they wait for has been cancelled
+	c.settler.outcomes.end()
 	c.leave(life)
 	return errors.Join(fetched.err, left)
 }

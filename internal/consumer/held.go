@@ -23,6 +23,7 @@ type Held struct {
 	until    time.Time // not to be extended after; zero: no limit
 	phase    phase
 	unknown  bool  // the store has said that it does not know the lease
+	lost     bool  // to somebody else, before there was a verdict
 	cause    error // why it is not to be worked on any more
 	end      context.CancelCauseFunc
 }
@@ -117,13 +118,20 @@ func (h *Held) lose() bool {
 	h.unknown = true
 	lost := h.phase == open
 	if lost {
-		h.phase = settled
+		h.phase, h.lost = settled, true
 	}
 	h.mu.Unlock()
 	if lost {
 		h.stop(store.ErrLeaseLost)
 	}
 	return lost
+}
+
+// isLost reports whether the lease was lost before there was a verdict.
+func (h *Held) isLost() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.lost
 }
 
 // finish ends the context of a handler that has returned. It returns why the context had

@@ -20,6 +20,7 @@ import (
 type settler struct {
 	store    store.Store
 	log      *slog.Logger
+	outcomes *outcomes
 	capacity *capacity
 	overtime time.Duration              // for how long a verdict is tried after the end of its lease
 	patience time.Duration              // before a call is made a second time beside the first
@@ -46,6 +47,10 @@ type settling struct {
 	delay   int64
 	failure string
 	next    *store.Occurrence
+
+	handled bool // by a handler, whose result and time these are
+	result  error
+	took    time.Duration
 }
 
 func newSettling(h *Held, v Verdict) settling {
@@ -60,7 +65,8 @@ type settlement struct {
 
 func newSettler(c Config) *settler {
 	return &settler{
-		store: c.Store, log: c.Log, capacity: newCapacity(c), overtime: c.overtime(), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{},
+		store: c.Store, log: c.Log, outcomes: newOutcomes(c), capacity: newCapacity(c),
+		overtime: c.overtime(), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{},
 	}
 }
 
@@ -97,6 +103,7 @@ func (s *settler) line(t target) *line {
 // ErrLeaseLost and ErrCancelled, too, all is said.
 func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	item := newSettling(h, v)
+	item.handled = true
 	if err := item.validate(v.Verdict); err != nil {
 		return err
 	}
@@ -105,7 +112,11 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	if fate != batch.Answered {
 		said.err = ctx.Err()
 	}
-	return s.note(h, v.Verdict, said)
+	err := s.note(h, v.Verdict, said)
+	if said.err == nil {
+		s.outcomes.report(item.outcome(v.Verdict, said.code, err))
+	}
+	return err
 }
 
 // start is settle for callers that do not wait: over is called at the end. The deliveries
@@ -119,10 +130,12 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 	for i, item := range items {
 		if err := Refusal(said[i].code); said[i].err == nil && err != nil {
 			failed := s.failed(item.held, err)
-			s.start(target{item.held.Partition, failed.Verdict}, newSettling(item.held, failed))
+			again := newSettling(item.held, failed)
+			again.handled, again.result, again.took = item.handled, err, item.took
+			s.start(target{item.held.Partition, failed.Verdict}, again)
 			continue
 		}
-		s.tell(item.held, v, s.note(item.held, v, said[i]))
+		s.outcomes.report(item.outcome(v, said[i].code, s.note(item.held, v, said[i])))
 		over = append(over, item)
 	}
 	if len(over) > 0 {
@@ -139,6 +152,14 @@ func (i settling) settlement() store.Settlement {
 	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next}
 }
 
+// outcome is that of a verdict which the store has answered with code, or err.
+func (i settling) outcome(v store.Verdict, code store.Code, err error) Outcome {
+	return Outcome{
+		Held: i.held, Handled: i.handled, Verdict: Verdict{Verdict: v, Delay: i.delay, Failure: i.failure, Next: i.next}, Result: i.result, Took: i.took,
+		Dead: err == nil && (code == store.CodeDead || v == store.Reject && code == store.CodeOK), Err: err,
+	}
+}
+
 // note keeps what the store said.
 func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 	if said.err != nil {
@@ -150,9 +171,6 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 		return err
 	}
 	h.setPhase(settled)
-	if said.code == store.CodeDead && v == store.Nack {
-		s.log.Warn("dueq: message is dead, its attempts are used up", attributes(h)...)
-	}
 	return CodeError(v, said.code)
 }
 
@@ -266,19 +284,6 @@ func (s *settler) extend(ctx context.Context, h *Held, span int64) error {
 	return CodeError(store.Extend, codes[0])
 }
 
-// tell logs what did not go as intended.
-func (s *settler) tell(h *Held, v store.Verdict, err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, store.ErrCancelled):
-		s.log.Debug("dueq: message was cancelled while it was held", attributes(h)...)
-	case errors.Is(err, store.ErrLeaseLost):
-		s.log.Warn("dueq: lease lost, the message is delivered again", attributes(h, slog.String("verdict", string(v)))...)
-	default:
-		s.log.Warn("dueq: lease given up, the message may be delivered again", attributes(h, slog.String("verdict", string(v)), slog.Any("error", err))...)
-	}
-}
-
 // release gives deliveries back unharmed, once. What cannot be given back comes back
 // when its lease has run out.
 func (s *settler) release(ctx context.Context, all []*Held) {
@@ -338,8 +343,12 @@ func CodeError(v store.Verdict, code store.Code) error {
 }
 
 func attributes(h *Held, more ...any) []any {
-	return append([]any{
+	about := []any{
 		slog.String("queue", h.Partition.Queue), slog.String("id", h.Delivery.Receipt.ID.String()),
-		slog.Int("attempt", h.Delivery.Receipt.Attempt),
-	}, more...)
+		slog.Int("attempt", h.Delivery.Receipt.Attempt-h.Delivery.Earlier),
+	}
+	if h.Delivery.Key != "" {
+		about = append(about, slog.String("key", h.Delivery.Key))
+	}
+	return append(about, more...)
 }

@@ -67,8 +67,8 @@ func (w *work) runBatch(life, lasting context.Context, all []*Held, done func())
 		g.end(nil)
 		return
 	}
-	results := same(errGoexit, len(started))
-	defer func() { w.concludeBatch(started, results) }()
+	results, began := same(errGoexit, len(started)), time.Now()
+	defer func() { w.concludeBatch(started, results, time.Since(began)) }()
 	results = w.callBatch(g.ctx, started) //nolint:contextcheck // a child of lasting
 }
 
@@ -114,15 +114,16 @@ func (w *work) callBatch(ctx context.Context, all []*Held) (results []error) {
 // delivery.
 func (w *work) panicked(v any, all []*Held) []error {
 	p := newPanicError(v)
-	w.config.Log.Error("dueq: batch handler panicked", slog.String("queue", w.config.Queue), slog.Int("messages", len(all)),
-		slog.Any("panic", p.value), slog.String("stack", p.stack))
+	w.settler.outcomes.logPanic(p, func() []any {
+		return []any{slog.String("queue", w.config.Queue), slog.Int("messages", len(all))}
+	})
 	p.logged = true
 	return same(p, len(all))
 }
 
 // concludeBatch has deliveries settled whose handler has returned, those with the same
 // verdict together.
-func (w *work) concludeBatch(all []*Held, results []error) {
+func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
 	causes := make([]error, len(all))
 	for i, h := range all {
 		causes[i] = h.finish()
@@ -132,12 +133,9 @@ func (w *work) concludeBatch(all []*Held, results []error) {
 	for i, h := range all {
 		h.turn.Lock() // the handler may have left a goroutine that settles
 		w.report(h, results[i])
-		if phase, _ := h.state(); phase == settled {
-			w.over(h)
-		} else {
+		if item, v, ok := w.concluded(h, causes[i], results[i], took); ok {
 			h.setUnderWay(until)
-			v := w.judge(h, causes[i], results[i])
-			verdicts = add(verdicts, target{h.Partition, v.Verdict}, newSettling(h, v))
+			verdicts = add(verdicts, target{h.Partition, v}, item)
 		}
 		h.turn.Unlock()
 	}

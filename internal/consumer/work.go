@@ -135,7 +135,8 @@ func (w *work) handle(life, lasting context.Context, h *Held) {
 		return
 	}
 	err = errGoexit
-	defer func() { w.conclude(h, context.Cause(ctx), err) }()
+	started := time.Now()
+	defer func() { w.conclude(h, context.Cause(ctx), err, time.Since(started)) }()
 	err = w.call(ctx, h)
 }
 
@@ -202,16 +203,43 @@ func (w *work) timedOut(err error) error {
 
 // conclude has a delivery settled whose handler has come back; cause is why its context
 // had ended, if it had.
-func (w *work) conclude(h *Held, cause, err error) {
+func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
 	h.stop(nil)
 	h.turn.Lock() // the handler may have left a goroutine that settles
 	defer h.turn.Unlock()
 	w.report(h, err)
-	if phase, _ := h.state(); phase == settled {
-		w.over(h) // by the handler itself, or the lease is somebody else's
-		return
+	item, v, ok := w.concluded(h, cause, err, took)
+	if ok {
+		h.setUnderWay(time.Now().Add(w.config.Lease))
+		w.settleAll(target{h.Partition, v}, item)
 	}
-	w.settle(h, w.judge(h, cause, err))
+}
+
+// concluded returns the verdict on a delivery whose handler has returned, unless it needs
+// none: the handler has settled it, the store has given it to somebody else, or it was
+// acked before.
+func (w *work) concluded(h *Held, cause, err error, took time.Duration) (settling, store.Verdict, bool) {
+	phase, _ := h.state()
+	if phase == settled && !h.isLost() && !w.config.AtMostOnce {
+		w.over(h) // by the handler
+		return settling{}, "", false
+	}
+	v := Verdict{Verdict: store.Ack}
+	if !w.config.AtMostOnce {
+		v = w.judge(h, cause, err)
+	}
+	item := newSettling(h, v)
+	item.handled, item.result, item.took = true, err, took
+	if phase != settled {
+		return item, v.Verdict, true
+	}
+	var lost error
+	if h.isLost() {
+		lost = store.ErrLeaseLost // which has been logged
+	}
+	w.settler.outcomes.pass(item.outcome(v.Verdict, store.CodeOK, lost))
+	w.over(h)
+	return settling{}, "", false
 }
 
 // report logs errors that the store does not keep, and panics.
@@ -227,7 +255,7 @@ func (w *work) report(h *Held, err error) {
 		if panicked.logged {
 			return
 		}
-		w.config.Log.Error("dueq: handler panicked", attributes(h, slog.Any("panic", panicked.value), slog.String("stack", panicked.stack))...)
+		w.settler.outcomes.logPanic(panicked, func() []any { return attributes(h) })
 		return
 	}
 	if w.config.AtMostOnce {

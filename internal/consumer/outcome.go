@@ -1,0 +1,102 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Outcome is the end of a delivery.
+type Outcome struct {
+	Held    *Held
+	Handled bool // a handler was given it
+	Verdict Verdict
+	Result  error         // of the handler; nil if the handler has settled the delivery itself
+	Took    time.Duration // of the handler; 0 if it has settled the delivery itself
+	Dead    bool          // the message is a dead letter now
+	Err     error         // why the verdict was not applied; nil: it was
+}
+
+// outcomes reports what becomes of deliveries: to the log, what has failed, and to
+// Config.Observe, all of it.
+type outcomes struct {
+	observe func(Outcome)
+	log     *slog.Logger
+	failed  quota
+	dead    quota
+	lost    quota
+	givenUp quota
+	panics  quota
+}
+
+func newOutcomes(c Config) *outcomes {
+	return &outcomes{
+		observe: c.Observe, log: c.Log,
+		failed:  quota{write: c.Log.Warn, text: "dueq: delivery failed, the message is delivered again"},
+		dead:    quota{write: c.Log.Error, text: "dueq: message is dead"},
+		lost:    quota{write: c.Log.Warn, text: "dueq: lease lost, the message is delivered again"},
+		givenUp: quota{write: c.Log.Warn, text: "dueq: lease given up, the message may be delivered again"},
+		panics:  quota{write: c.Log.Error, text: "dueq: handler panicked"},
+	}
+}
+
+// report logs what went wrong, and passes the outcome on.
+func (o *outcomes) report(out Outcome) {
+	switch {
+	case out.Err != nil:
+		o.logLost(out)
+	case out.Dead:
+		o.dead.log(func() []any { return attributes(out.Held, failure(out)) })
+	case out.Verdict.Verdict == store.Nack:
+		o.failed.log(func() []any {
+			return attributes(out.Held, failure(out), slog.Duration("due in", time.Duration(out.Verdict.Delay)*time.Millisecond))
+		})
+	}
+	o.pass(out)
+}
+
+// pass passes the outcome of what a handler was given on.
+func (o *outcomes) pass(out Outcome) {
+	if o.observe != nil && out.Handled {
+		o.observe(out)
+	}
+}
+
+// logLost logs why a verdict was not applied.
+func (o *outcomes) logLost(out Outcome) {
+	verdict := slog.String("verdict", string(out.Verdict.Verdict))
+	switch {
+	case errors.Is(out.Err, store.ErrCancelled):
+		o.log.Debug("dueq: message was cancelled while it was held", attributes(out.Held)...)
+	case errors.Is(out.Err, store.ErrLeaseLost):
+		o.lost.log(func() []any { return attributes(out.Held, verdict) })
+	default:
+		o.givenUp.log(func() []any { return attributes(out.Held, verdict, slog.Any("error", out.Err)) })
+	}
+}
+
+// logPanic logs a panic of a handler.
+func (o *outcomes) logPanic(p *panicError, attributes func() []any) {
+	o.panics.log(func() []any { return append(attributes(), slog.Any("panic", p.value), slog.String("stack", p.stack)) })
+}
+
+// end logs how much was left out of the log.
+func (o *outcomes) end() {
+	for _, q := range []*quota{&o.failed, &o.dead, &o.lost, &o.givenUp, &o.panics} {
+		q.end()
+	}
+}
+
+// failure is the handler's error; of a panic without the stack, which has been logged.
+func failure(out Outcome) slog.Attr {
+	if p, ok := errors.AsType[*panicError](out.Result); ok {
+		return slog.String("error", fmt.Sprintf("panic: %v", p.value))
+	}
+	if out.Result != nil {
+		return slog.Any("error", out.Result)
+	}
+	return slog.String("error", out.Verdict.Failure)
+}
