@@ -95,6 +95,7 @@ type Settings struct {
 }
 
 // Room returns how many messages that are not dead a partition holds at most; 0: no limit.
+// Only a push is refused for it: a redrive brings back what had been accepted.
 func (s Settings) Room() int64 {
 	if s.MaxMessages == 0 {
 		return 0
