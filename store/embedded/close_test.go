@@ -71,6 +71,7 @@ type closer struct {
 	disk   *beginDisk
 	merges bool
 	rng    *rand.Rand
+	purges uint64
 
 	mu   sync.Mutex
 	next int // number of the last message
@@ -145,11 +146,29 @@ func (c *closer) check(s *Store) {
 	c.sent = c.sent[:0]
 	for _, p := range s.allPartitions() {
 		part := store.Partition{Queue: p.queue.name, Index: p.index}
-		purgeAll(c.t, s, part, store.Ready)
+		c.purge(s, part)
 	}
-	for oldest, active := s.care.log.Ends(); oldest != active; oldest, active = s.care.log.Ends() {
+	_, last := s.care.log.Ends()
+	for oldest, _ := s.care.log.Ends(); oldest < last; oldest, _ = s.care.log.Ends() {
 		if err := s.care.merge(c.t.Context(), oldest); err != nil {
 			c.t.Fatal(err)
+		}
+	}
+}
+
+// purge removes all messages, always as the same caller: a store remembers each of them for
+// an hour, and those of thousands of rounds would fill segments.
+func (c *closer) purge(s *Store, p store.Partition) {
+	c.t.Helper()
+	for {
+		c.purges++
+		r := store.PurgeRequest{Caller: "closer", Number: c.purges, State: store.Ready, All: true, Limit: store.MaxBatch}
+		result, err := s.Purge(c.t.Context(), p, r)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if result.Removed < r.Limit {
+			return
 		}
 	}
 }
