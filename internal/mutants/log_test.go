@@ -43,7 +43,7 @@ func ofTheLog() []mutant {
 		},
 		{
 			"names of an opened log are not synced", walDir + "begin.go",
-			"return l.disk.Sync()\n", "return nil\n",
+			"if err := l.disk.Sync(); err != nil {", "if err := error(nil); err != nil {",
 			embeddedPkg, cuts,
 		},
 		{

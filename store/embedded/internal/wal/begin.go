@@ -18,6 +18,11 @@ func (l *Log) begin(foreign []*segment) error {
 			return err
 		}
 	}
+	// A segment that was begun may have its name in memory only. No frame may say that it
+	// follows before that is on disk.
+	if err := l.disk.Sync(); err != nil {
+		return err
+	}
 	for i, s := range l.segments {
 		if i > 0 {
 			s.base = l.segments[i-1].end() - segmentHead
@@ -46,7 +51,7 @@ func (l *Log) begin(foreign []*segment) error {
 	if l.current.rests {
 		l.rested = l.written
 	}
-	return l.disk.Sync()
+	return nil
 }
 
 // tidy puts aside what is not of this log, and removes segments that were being made when

@@ -1,6 +1,7 @@
 package wal
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -153,5 +154,40 @@ func TestOpen_UnreadablePageBeforeWhatWasNeverSynced(t *testing.T) {
 	}
 	if got := salvage(t, killed); !slices.Equal(got, want) {
 		t.Errorf("salvaged %d frames, want %d", len(got), len(want))
+	}
+}
+
+// A segment was begun, and its name did not get to the disk. While the log is opened again,
+// the power is cut at any moment: the segment that has frames must not name one that is gone.
+func TestOpen_NameOfASegmentIsDurableBeforeItIsSaidToFollow(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := open(t, d, nil)
+	_, end := r.put("x")
+	r.must(r.Synced(t.Context(), end))
+	d.Before = func(op faultdisk.Op) error {
+		if op.Kind == "dirsync" {
+			return faultdisk.ErrBroken
+		}
+		return nil
+	}
+	if err := r.Roll(); !errors.Is(err, ErrStopped) {
+		t.Fatalf("got %v", err)
+	}
+	d.Before = nil
+	_ = r.Close()
+	cuts := 0
+	d.Before = func(faultdisk.Op) error {
+		cuts++
+		if left := afterPowerCut(t, d, faultdisk.Lost, 1); !slices.Equal(left, []string{"x"}) {
+			t.Errorf("read %q", left)
+		}
+		return nil
+	}
+	again := open(t, d, nil)
+	d.Before = nil
+	r.must(again.Close())
+	if cuts == 0 {
+		t.Error("opening did nothing to the disk")
 	}
 }
