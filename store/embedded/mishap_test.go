@@ -40,7 +40,7 @@ type mishap struct {
 
 // newMishap makes something happen to a disk, within so many operations.
 func newMishap(d *faultdisk.Disk, rng *rand.Rand, kind mishapKind, within int) *mishap {
-	m := &mishap{disk: d, rng: rng, kind: kind, in: 1 + rng.IntN(within), lasts: 1, onCut: func() {}}
+	m := &mishap{disk: d, rng: rand.New(rand.NewPCG(rng.Uint64(), 7)), kind: kind, in: 1 + rng.IntN(within), lasts: 1, onCut: func() {}}
 	switch kind {
 	case crash:
 		m.fate = []faultdisk.Fate{faultdisk.Lost, faultdisk.Kept, faultdisk.Random}[rng.IntN(3)]
