@@ -63,7 +63,7 @@ type DeliverEvent struct {
 // SettleEvent is the end of a delivery.
 type SettleEvent struct {
 	Subject
-	Verdict string        // ack, nack, release, snooze, reject
+	Verdict string        // ack, nack, release, snooze, again, reject
 	Err     error         // what the handler returned, or panicked with
 	Took    time.Duration // of the handler
 	// Lost is why the verdict was not applied: [ErrLeaseLost], [ErrCancelled] (the message

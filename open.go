@@ -57,8 +57,8 @@ func Open(ctx context.Context, url string, o *Options) (*Client, error) {
 
 // NewMemory returns a client of a store in memory that lives as long as the client.
 // It needs no server and no clean-up, works inside testing/synctest, and keeps every
-// promise but durability. Of o (nil: defaults), only Logger matters. Errors: [ErrInvalid]
-// for o.
+// promise but durability. Of o (nil: defaults), Prefix, Replicas,
+// ReplicaTimeout and SendTimeout do not matter. Errors: [ErrInvalid] for o.
 func NewMemory(o *Options) (*Client, error) {
 	c, err := o.complete()
 	if err != nil {

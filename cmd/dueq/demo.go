@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/url"
 	"strings"
 	"time"
@@ -42,6 +43,7 @@ The exit code is 1 if any message was early or lost.`,
 			if a.storeURL() == "" {
 				a.store = "mem:"
 			}
+			a.logLevel = slog.LevelError + 1 // the demo shows its dead letters itself
 			return a.withClient(ctx, func(client *dueq.Client) error {
 				return a.demo(ctx, client.Queue(demoQueue), demoLength)
 			})
