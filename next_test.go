@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -40,13 +41,13 @@ func TestNext_CrashBeforeTheAckSendsNothingTwice(t *testing.T) {
 		const messages, following = 10, 3
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, messages))
 		r.must(err)
-		runs := 0
+		var runs atomic.Int64
 		handler := func(_ context.Context, d *dueq.Delivery) error {
-			runs++
+			run := runs.Add(1)
 			var next []dueq.NextMessage
 			for i := range following {
 				next = append(next, dueq.NextMessage{Queue: "b", Message: dueq.Message{
-					Body: fmt.Appendf(nil, "%s %d of run %d", d.ID, i, runs), Delay: 24 * time.Hour,
+					Body: fmt.Appendf(nil, "%s %d of run %d", d.ID, i, run), Delay: 24 * time.Hour,
 				}})
 			}
 			return dueq.Next(next...)
@@ -62,8 +63,8 @@ func TestNext_CrashBeforeTheAckSendsNothingTwice(t *testing.T) {
 		r.sleep(time.Minute)
 		_, err = other.end()
 		r.must(err)
-		if runs <= messages {
-			r.Errorf("%d runs of the handler, want more than %d", runs, messages)
+		if n := runs.Load(); n <= messages {
+			r.Errorf("%d runs of the handler, want more than %d", n, messages)
 		}
 		b, err := r.spared.Queue("b").Stats(r.Context())
 		r.must(err)

@@ -142,7 +142,7 @@ func (c *Consumer) tend(ctx context.Context) *sync.WaitGroup {
 	running.Go(func() { (&wake{c.config, c.outage, c.held, c.fetchers}).Run(ctx) })
 	running.Go(func() { (&heartbeat{c.config, c.outage}).Run(ctx) })
 	if !c.config.AtMostOnce {
-		running.Go(func() { (&extend{c.config, c.outage, c.held}).Run(ctx) })
+		running.Go(func() { (&extend{c.config, c.outage, c.held, c.settler.outcomes}).Run(ctx) })
 		running.Go(func() { newLapse(c.work).Run(ctx) })
 	}
 	return &running

@@ -14,9 +14,10 @@ import (
 // also of deliveries that wait for a worker. It looks twice as often as that, so that
 // a lease is extended before half of it is gone.
 type extend struct {
-	config Config
-	outage *outage
-	held   *holdings
+	config   Config
+	outage   *outage
+	held     *holdings
+	outcomes *outcomes
 }
 
 // Run extends until ctx ends.
@@ -94,7 +95,7 @@ func (e *extend) apply(h *Held, code store.Code, deadline time.Time) {
 		h.stop(store.ErrCancelled)
 	default:
 		if h.lose() {
-			e.config.Log.Warn("dueq: lease lost while the message was held", attributes(h)...)
+			e.outcomes.taken.log(func() []any { return attributes(h) })
 		}
 	}
 }

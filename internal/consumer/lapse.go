@@ -13,16 +13,17 @@ import (
 // local monotonic clock, counted from before the call that began the lease, so it can
 // only be early.
 type lapse struct {
-	config Config
-	held   *holdings
-	gates  []*gate // of the partitions
-	places *capacity
+	config   Config
+	held     *holdings
+	gates    []*gate // of the partitions
+	places   *capacity
+	outcomes *outcomes
 
 	punctual int // looks in a row that were not late
 }
 
 func newLapse(w *work) *lapse {
-	return &lapse{config: w.config, held: w.held, gates: w.gates, places: w.capacity, punctual: calm}
+	return &lapse{config: w.config, held: w.held, gates: w.gates, places: w.capacity, outcomes: w.settler.outcomes, punctual: calm}
 }
 
 // Run looks after leases until ctx ends.
@@ -80,8 +81,7 @@ func (l *lapse) endLapsing() {
 			l.gates[h.Partition.Index].interrupt()
 		}
 		if phase, cause := h.state(); phase == open && cause == nil {
-			l.config.Log.Warn("dueq: lease about to run out, its handler is told to stop",
-				attributes(h, slog.Duration("held", now.Sub(h.since)))...)
+			l.outcomes.lapsing.log(func() []any { return attributes(h, slog.Duration("held", now.Sub(h.since))) })
 			h.stop(store.ErrLeaseLost)
 		}
 	}

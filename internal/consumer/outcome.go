@@ -30,6 +30,8 @@ type outcomes struct {
 	lost    quota
 	givenUp quota
 	panics  quota
+	lapsing quota
+	taken   quota
 }
 
 func newOutcomes(c Config) *outcomes {
@@ -40,6 +42,8 @@ func newOutcomes(c Config) *outcomes {
 		lost:    quota{write: c.Log.Warn, text: "dueq: lease lost, the message is delivered again"},
 		givenUp: quota{write: c.Log.Warn, text: "dueq: lease given up, the message may be delivered again"},
 		panics:  quota{write: c.Log.Error, text: "dueq: handler panicked"},
+		lapsing: quota{write: c.Log.Warn, text: "dueq: lease about to run out, the context of the handler ends"},
+		taken:   quota{write: c.Log.Warn, text: "dueq: lease lost while the message was held"},
 	}
 }
 
@@ -85,7 +89,7 @@ func (o *outcomes) logPanic(p *panicError, attributes func() []any) {
 
 // end logs how much was left out of the log.
 func (o *outcomes) end() {
-	for _, q := range []*quota{&o.failed, &o.dead, &o.lost, &o.givenUp, &o.panics} {
+	for _, q := range []*quota{&o.failed, &o.dead, &o.lost, &o.givenUp, &o.panics, &o.lapsing, &o.taken} {
 		q.end()
 	}
 }
