@@ -91,8 +91,12 @@ bench-go: deps ## run the Go benchmarks
 bench-test: deps ## vet and test the benchmark module
 	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...
 
+.PHONY: examples-test
+examples-test: ## vet the examples, and kill each at every step to see that nothing is lost
+	cd examples && $(GO) vet ./... && $(GO) test -timeout 5m ./...
+
 .PHONY: verify
-verify: lint cross test race servers-test fuzz bench-test ## everything that must pass before a change lands
+verify: lint cross test race servers-test fuzz bench-test examples-test ## everything that must pass before a change lands
 	$(GO) mod verify
 	$(GO) mod tidy -diff
 	@git diff --exit-code -- docs/REDIS.md

@@ -1,6 +1,6 @@
-// Ordertimeout cancels orders that are not paid in time. It needs a Redis:
+// Ordertimeout cancels orders that are not paid in time. In the directory examples,
 //
-//	go run ./examples/ordertimeout -store redis://localhost:6379
+//	go run ./ordertimeout -store redis://localhost:6379
 //
 // and shows a shop that takes an order every second, customers of whom two in three
 // pay, and a consumer that cancels what is unpaid after ten seconds. Start it twice: the
