@@ -45,8 +45,8 @@ func RetryAfter(d time.Duration, err error) error {
 }
 
 // Snooze returns a handler's error that says "not now": the message is delivered again
-// after d (negative: 0; at most 10 years), and no failure is counted. Delivery.Snoozes tells
-// how often that has happened, and Record.LastFailure has the reason. The effect is that of
+// after d (negative: 0; at most 10 years), and no failure is counted. Delivery.Snoozes
+// counts how often that has happened, and Record.LastFailure has the reason. The effect is that of
 // [Delivery.Snooze].
 func Snooze(d time.Duration, reason string) error {
 	return &consumer.SnoozeError{Delay: toSpan(max(d, 0)), Reason: reason}

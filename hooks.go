@@ -14,7 +14,7 @@ import (
 // Hooks of a client are called when something happens to its messages, for metrics, traces
 // and alerts. They are called from many goroutines at the same time, in the goroutine that
 // sends or handles the message, so they must be quick. A nil hook costs nothing. What other
-// processes do, and what the store does by itself, such as counting a lease that ran out as
+// processes do, and what the store does on its own, such as counting a lease that ran out as
 // a failure, calls no hook here: see [Queue.Stats] for the sum of all.
 type Hooks struct {
 	// OnSend is called for each message of Send, SendBatch and SendSeq, with its result.

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// ID identifies a message for ever. It is a UUIDv7 whose last 16 bits are the
+// ID identifies a message, and is never reused. It is a UUIDv7 whose last 16 bits are the
 // number of the message's partition, so an id alone is enough to find its message.
 // Ids of one process are strictly increasing, which makes messages with the same
 // due time first in, first out.

@@ -76,7 +76,7 @@ type PurgeResult struct {
 	Stale   bool // Number is lower than the caller's last; nothing was removed
 }
 
-// Settings of a queue. They are kept in the store and the same for everybody.
+// Settings of a queue. They are kept in the store and the same for all clients.
 type Settings struct {
 	Partitions int // 1 to MaxPartitions; fixed once the queue exists
 	MaxBody    int // bytes of a body, 1 to MaxBody

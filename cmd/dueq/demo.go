@@ -97,7 +97,7 @@ func (a *app) demoScreen(length time.Duration) func(demo.View) {
 	return demo.Log(a.out)
 }
 
-// storeName tells people which store is used: its URL without user, password and
+// storeName names the store that is used for people: its URL without user, password and
 // options.
 func storeName(text string) string {
 	u, err := url.Parse(text)

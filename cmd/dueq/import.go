@@ -33,7 +33,7 @@ func (r *importResult) text() string {
 	return text + "\n"
 }
 
-// err tells why not everything is stored, if so. Duplicates are what a second import
+// err is why not everything is stored, if so. Duplicates are what a second import
 // of the same file should give, so they are no error.
 func (r *importResult) err() error {
 	switch {

@@ -23,7 +23,7 @@ type importer struct {
 	queue  *dueq.Queue
 	in     *jsonl.Reader
 	clock  replay
-	bad    func(error) // is told of each bad line
+	bad    func(error) // called for each bad line
 	show   func(r *importResult, read int64, done bool)
 	result importResult
 

@@ -130,7 +130,7 @@ func (a *app) settle(ctx context.Context, d *dueq.Delivery, release bool) error 
 // has to wait for the leases to end.
 func giveBack(ctx context.Context, rest []*dueq.Delivery, err error) error {
 	for _, d := range rest {
-		_ = d.Release(ctx, 0) // if it fails the lease ends by itself; err is what is told
+		_ = d.Release(ctx, 0) // if it fails the lease runs out; err is what is reported
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, c console) int {
 	if !a.started {
 		err = usage("%w (see %s --help)", err, root.CommandPath())
 	}
-	_, _ = fmt.Fprintln(c.err, oneLine(err, a.storeURL())) // when stderr is gone, the exit code still tells
+	_, _ = fmt.Fprintln(c.err, oneLine(err, a.storeURL())) // when stderr is gone, the exit code remains
 	return exitCode(err)
 }
 
@@ -124,7 +124,7 @@ func (a *app) print(r result) error {
 	return nil
 }
 
-// note tells people something beside the result. Scripts do not get it.
+// note writes something beside the result for people. Scripts do not get it.
 func (a *app) note(format string, args ...any) {
 	if a.output == formatText {
 		_, _ = fmt.Fprintf(a.err, format+"\n", args...) // nothing depends on a note

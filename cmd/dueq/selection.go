@@ -36,7 +36,7 @@ func filterFlags(cmd *cobra.Command, f *dueq.Filter) {
 	flags.Var(timeRange{&f.Due}, "due", "only scheduled and ready messages that are due in this range")
 	flags.Var(timeRange{&f.Sent}, "sent", "only those sent in this range, by the clock of the sender")
 	flags.Var(timeRange{&f.Died}, "died", "only dead messages that died in this range")
-	flags.IntVar(&f.MinAttempts, "min-attempts", 0, "only those delivered so many times or more")
+	flags.IntVar(&f.MinAttempts, "min-attempts", 0, "only those delivered at least this often")
 }
 
 // timeRange is a flag for a range of instants.

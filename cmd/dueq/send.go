@@ -35,7 +35,7 @@ Durations are Go's, with d for days: 90s, 1h30m, 2d, 1d12h.`,
 	flags.StringVar(&m.Key, "key", "", "name of your own; at most one live message has it")
 	flags.Var(headers{m.Headers}, "header", "header of the message; may be repeated")
 	attempts := flags.Int("max-attempts", 0, "deliveries that may fail before the message is dead, 1 to 1000 (default 25)")
-	flags.Var(span{&m.TTL}, "ttl", "time from now after which it is no longer delivered (default: kept for ever)")
+	flags.Var(span{&m.TTL}, "ttl", "time from now after which it is no longer delivered (default: it is kept)")
 	flags.BoolVar(&m.Replace, "replace", false, "take the key from a scheduled or ready message, removing that one")
 	return a.onQueue(a.warned(cmd, always), func(ctx context.Context, q *dueq.Queue, args []string) error {
 		to, err := schedule()

@@ -6,7 +6,7 @@
 //	suspect    records the start of handlers that may end the process
 //	isolate    runs these handlers apart
 //	shed       releases what waits for a worker for too long
-//	settle     tells the store what handlers decided
+//	settle     reports verdicts to the store
 //	outcome    logs what has failed, within a quota, and reports the end of deliveries
 //	extend     prolongs the leases of what is held
 //	lapse      ends the work on leases that could have run out
@@ -34,7 +34,7 @@ type Config struct {
 	Store      store.Store
 	Queue      string
 	Partitions int
-	Name       string // unique for ever: it stands for the claims of one Consumer
+	Name       string // never used again: it stands for the claims of one Consumer
 	Isolation  *Isolation
 	Log        *slog.Logger
 

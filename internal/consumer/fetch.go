@@ -73,7 +73,7 @@ func (f *fetch) Run(ctx, life context.Context) error {
 	}
 }
 
-// claim fills up to room places and tells how long there will be nothing more.
+// claim fills up to room places and returns how long there will be nothing more.
 func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error) {
 	f.number++
 	request := store.ClaimRequest{

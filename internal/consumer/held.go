@@ -44,11 +44,11 @@ type phase int
 
 const (
 	open     phase = iota // no verdict yet
-	underWay              // the store is being told
+	underWay              // it is on its way to the store
 	settled               // the store knows, or gave it to somebody else
 )
 
-// Settle tells the store the verdict on the delivery, for a handler that does so by
+// Settle reports the verdict on the delivery to the store, for a handler that does so
 // itself. What the handler returns is ignored then.
 func (h *Held) Settle(ctx context.Context, v Verdict) error {
 	if v.Verdict == store.Extend {
@@ -61,7 +61,7 @@ func (h *Held) Settle(ctx context.Context, v Verdict) error {
 
 // begin makes the context of the handler, unless there is a reason not to start it: it
 // was stopped, or less than margin is left of its lease, for example because this
-// process was suspended. Its parent never ends: [Held.stop] ends each, and tells why.
+// process was suspended. Its parent never ends: [Held.stop] ends each, with a cause.
 func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -193,7 +193,7 @@ func (h *Held) extendable(now time.Time, below time.Duration) bool {
 	return h.phase != settled && h.deadline.Sub(now) <= below && (h.until.IsZero() || now.Before(h.until))
 }
 
-// setUnderWay notes that the store is being told the verdict, for which the lease is not
+// setUnderWay notes that the verdict is on its way to the store, for which the lease is not
 // extended after until.
 func (h *Held) setUnderWay(until time.Time) {
 	h.mu.Lock()

@@ -15,7 +15,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// settler tells the store what became of deliveries: those of one partition that get
+// settler reports to the store what became of deliveries: those of one partition that get
 // the same verdict at the same time, in one call.
 type settler struct {
 	store    store.Store
@@ -25,7 +25,7 @@ type settler struct {
 	overtime time.Duration              // for how long a verdict is tried after the end of its lease
 	patience time.Duration              // before a call is made a second time beside the first
 	seconds  sync.WaitGroup             // of these
-	life     context.Context            // ends when nothing is to be told any more
+	life     context.Context            // ends when nothing is reported any more
 	over     func([]settling)           // called with deliveries of a partition whose settling, begun by start, is over
 	failed   func(*Held, error) Verdict // on a delivery whose verdict the store refused
 
@@ -99,7 +99,7 @@ func (s *settler) line(t target) *line {
 	return l
 }
 
-// settle tells one verdict, for as long as it takes and is not too late. With
+// settle reports one verdict, for as long as it takes and is not too late. With
 // ErrLeaseLost and ErrCancelled, too, all is said.
 func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	item := newSettling(h, v)
@@ -178,7 +178,7 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 // too late drops out of the call.
 func (s *settler) insist(ctx context.Context, t target, items []settling, late *overdue) []settlement {
 	said := make([]settlement, len(items))
-	places := make([]int, len(items)) // of those still to be told
+	places := make([]int, len(items)) // of those not reported yet
 	for i := range places {
 		places[i] = i
 	}
@@ -270,7 +270,7 @@ func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) tim
 }
 
 // extend is for a handler that wants to hold its lease for longer than it is extended
-// by itself.
+// automatically.
 func (s *settler) extend(ctx context.Context, h *Held, span int64) error {
 	began := time.Now()
 	item := store.Settlement{Receipt: h.Delivery.Receipt, Delay: span}

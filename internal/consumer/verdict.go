@@ -102,6 +102,9 @@ type Verdict struct {
 // judge turns what the handler of h returned into a verdict. cause is why its context had
 // ended, if it had.
 func (w *work) judge(h *Held, cause, err error) Verdict {
+	if err == nil {
+		return Verdict{Verdict: store.Ack}
+	}
 	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(h, err) })
 }
 

@@ -35,7 +35,7 @@ func newWork(c Config, held *holdings, s *settler) *work {
 }
 
 // start starts the workers. Handlers get contexts of life, but for its end: each is
-// ended by itself, which costs less, and tells why. When stopping is closed, no more
+// cancelled individually, with a cause, which costs less. When stopping is closed, no more
 // handlers are started.
 func (w *work) start(life context.Context, stopping <-chan struct{}) {
 	w.stopping, w.settler.life = stopping, life
@@ -55,14 +55,14 @@ func (w *work) start(life context.Context, stopping <-chan struct{}) {
 // when they have, done when the store also knows all verdicts.
 func (w *work) finish() (returned, done <-chan struct{}) {
 	w.backlog.close()
-	ended, told := make(chan struct{}), make(chan struct{})
+	ended, known := make(chan struct{}), make(chan struct{})
 	go func() {
 		w.workers.Wait()
 		close(ended)
 		w.settling.Wait()
-		close(told)
+		close(known)
 	}()
-	return ended, told
+	return ended, known
 }
 
 // accept takes over what a claim has brought; a consumer that is stopping releases it.

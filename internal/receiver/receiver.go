@@ -167,7 +167,7 @@ func (r *Receiver) release(ctx context.Context, p store.Partition, deliveries []
 	return err
 }
 
-// noAnswer tells the end of a call's own time from that of its caller's.
+// noAnswer distinguishes the end of a call's own time from that of its caller's.
 func noAnswer(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
 		return fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)

@@ -22,8 +22,8 @@ type settled struct {
 	err  error
 }
 
-// Settle tells the store one verdict, once, together with others that are given at the
-// same time. It returns when ctx ends; then the verdict may have been told.
+// Settle reports one verdict to the store, once, together with others that are given at the
+// same time. It returns when ctx ends; then the verdict may have been applied.
 func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdict, item store.Settlement) (store.Code, error) {
 	// What one caller got wrong must not fail the call for others.
 	if err := (store.SettleRequest{Verdict: v, Items: []store.Settlement{item}}).Validate(); err != nil {
@@ -36,7 +36,7 @@ func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdic
 	return said.code, said.err
 }
 
-// SettleAll tells the store the same verdict on up to store.MaxBatch deliveries, once.
+// SettleAll reports the same verdict on up to store.MaxBatch deliveries to the store, once.
 func (r *Receiver) SettleAll(ctx context.Context, p store.Partition, v store.Verdict, items []store.Settlement) ([]store.Code, error) {
 	return r.store.Settle(ctx, p, store.SettleRequest{Verdict: v, Items: items})
 }

@@ -203,7 +203,7 @@ func (p *partition) setAside(e *entry, err error, now instant) {
 }
 
 // condemn makes a dead letter of a message whose payload cannot be read: it would
-// come back as the first one due for ever.
+// come back as the first one due without end.
 func (p *partition) condemn(e *entry, err error, now instant) {
 	past := e.past()
 	past.failure = err.Error()[:min(len(err.Error()), condemnedMost)]

@@ -31,7 +31,7 @@ func (now instant) up() int64 {
 	return now.ms
 }
 
-// after returns the end of a span of so many milliseconds. No span at all ends now.
+// after returns the end of a span in milliseconds. No span at all ends now.
 func (now instant) after(span int64) int64 {
 	if span == 0 {
 		return now.ms

@@ -202,7 +202,7 @@ func (j *journal) locate(body wal.Spot) {
 	}
 }
 
-// usage is how much of the log is needed: about so many bytes, and messages.
+// usage is how much of the log is needed, in bytes, about, and in messages.
 type usage struct {
 	bytes, messages atomic.Int64
 	coming          atomic.Int64 // messages of pushes under way, at most

@@ -78,7 +78,7 @@ func (p *partition) held(r store.Receipt) *entry {
 	return nil
 }
 
-// record returns e as the port shows it, with at most so many bytes of the body.
+// record returns e as the port shows it, with at most bodyLimit bytes of the body.
 func (p *partition) record(e *entry, content payload, bodyLimit int, now instant) store.Record {
 	past := e.past()
 	r := store.Record{

@@ -25,7 +25,7 @@ func (t *timetable) drop(e *entry) {
 	}
 }
 
-// advance moves the mark to now, over at most so many entries, and reports whether
+// advance moves the mark to now, by at most the given number of entries, and reports whether
 // it has arrived: then passed is the number of ready entries. A clock that went
 // back makes it begin anew.
 func (t *timetable) advance(now instant, most int) bool {

@@ -18,7 +18,7 @@ const (
 	lastBackoff  = 500 * time.Millisecond
 )
 
-// onceCmd is a command that go-redis must not repeat by itself: it would do so unseen.
+// onceCmd is a command that go-redis must not repeat: it would do so unseen.
 type onceCmd struct{ redis.Cmder }
 
 // NoRetry tells go-redis so. Redirections in a Cluster are followed all the same, because

@@ -28,7 +28,7 @@ func transient(err error) bool {
 	return !errors.Is(err, redis.ErrClosed) && !errors.Is(err, errTooOld)
 }
 
-// transientReply knows the errors of a server that will recover by itself or with its
+// transientReply knows the errors of a server that will recover without help or with its
 // operator's help. MOVED and ASK arrive here only when go-redis has followed several,
 // or on the one connection that a replicated push is bound to.
 func transientReply(text string) bool {

@@ -172,7 +172,7 @@ func (s *Store) inspectServer(ctx context.Context, server redis.Cmdable) error {
 	return nil
 }
 
-// warn tells what the settings of a server mean for the messages on it.
+// warn logs what the settings of a server mean for the messages on it.
 func (s *Store) warn(ctx context.Context, info map[string]string) {
 	if policy := info["maxmemory_policy"]; policy != "" && policy != "noeviction" {
 		s.config.Logger.WarnContext(ctx, "dueq: Redis may evict messages when it is full, and they are lost",

@@ -82,7 +82,7 @@ func (s *Store) againArgs(p store.Partition, items []store.Settlement) []any {
 // maxReceiptSize is at least the length of a receipt.
 const maxReceiptSize = 48
 
-// kindOf tells ack.lua how much there is to look at.
+// kindOf is how much there is for ack.lua to look at.
 func kindOf(items []store.Settlement) string {
 	kind := "ids"
 	for i := range items {
