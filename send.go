@@ -2,7 +2,9 @@ package dueq
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/dueq-dev/dueq/internal/producer"
@@ -59,6 +61,24 @@ func (q *Queue) send(ctx context.Context, m Message) (id string, err error) {
 			return r.ID, r.Err
 		}
 	}
+}
+
+// SendJSON sends m with the JSON encoding of v as its body, for a handler made with [JSON].
+// Errors: [ErrInvalid] when v cannot be encoded, or when m has a body already; else those of
+// [Queue.Send].
+func SendJSON[T any](ctx context.Context, q *Queue, v T, m Message) (id string, err error) {
+	body, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		err = &Error{Field: "body", Err: fmt.Errorf("encode %T: %w: %w", v, err, ErrInvalid)}
+	case len(m.Body) > 0:
+		err = invalid("body", "%d bytes are given besides the value", len(m.Body))
+	}
+	if err != nil {
+		return "", fail("send", q.name, m.ID, err)
+	}
+	m.Body = body
+	return q.Send(ctx, m)
 }
 
 // reroutes is how often a message is given another partition because the queue turned out

@@ -276,3 +276,23 @@ func TestSameIDWithOtherContentIsRefused(t *testing.T) {
 		}
 	})
 }
+
+func TestSendJSON(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		type order struct{ Number int }
+		_, err := dueq.SendJSON(r.Context(), r.q, order{42}, dueq.Message{Key: "order-42"})
+		r.must(err)
+		var got order
+		consumer := r.consume(r.q, dueq.JSON(func(_ context.Context, o order, _ *dueq.Delivery) error { got = o; return nil }), dueq.ConsumeOptions{})
+		synctest.Wait()
+		_, err = consumer.end()
+		r.must(err)
+		if got.Number != 42 {
+			r.Errorf("%+v was handled", got)
+		}
+		_, err = dueq.SendJSON(r.Context(), r.q, order{}, dueq.Message{Body: []byte("x")})
+		wantInvalid(r.T, err, "body")
+		_, err = dueq.SendJSON(r.Context(), r.q, func() {}, dueq.Message{})
+		wantInvalid(r.T, err, "body")
+	})
+}
