@@ -14,6 +14,7 @@ func repeating() []testCase {
 		{"NewBody", "", testAgainNewBody},
 		{"TTLIsOfTheOccurrence", "", testAgainTTL},
 		{"RefusedChangesNothing", "", testAgainRefused},
+		{"FirstThatIsNotRefusedCounts", "", testAgainTwice},
 		{"RepeatAnswersTheSame", "", testAgainRepeated},
 		{"KeyStaysTaken", "", testAgainKey},
 		{"EarlierOccurrencesAreKept", "", testAgainEarlier},
@@ -112,6 +113,19 @@ func testAgainRefused(d *desk) {
 	d.again(r, 0, &store.Occurrence{Due: now + 2*hour, TTL: hour}, store.CodeExpires)
 	d.wantEqual("record", d.get(byID(id)), before)
 	d.again(r, store.MaxDelay, nil, store.CodeOK)
+	d.wantState(id, store.Scheduled)
+	d.wantEqual("repeated", d.stats().Counters.Repeated, int64(1))
+}
+
+// One call may name a delivery more than once.
+func testAgainTwice(d *desk) {
+	due := d.farFuture()
+	id := d.send()
+	r := d.take("c").Receipt
+	far := store.Settlement{Receipt: r, Next: &store.Occurrence{Due: due}}
+	soon, later := store.Settlement{Receipt: r, Delay: hour}, store.Settlement{Receipt: r, Delay: 2 * hour}
+	request := store.SettleRequest{Verdict: store.Again, Items: []store.Settlement{far, far, soon, later}}
+	d.wantCodes("again", d.settleAs(request), store.CodeTooFar, store.CodeTooFar, store.CodeOK, store.CodeOK)
 	d.wantState(id, store.Scheduled)
 	d.wantEqual("repeated", d.stats().Counters.Repeated, int64(1))
 }

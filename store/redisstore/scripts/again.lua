@@ -43,8 +43,22 @@ local function refused(i)
   if due > up + ARGV[3] then return TOO_FAR end
   if ttl > 0 and due >= up + ttl then return EXPIRES end
 end
+-- settled_by(): the item that settles the j-th of the leased receipts: of those that name it
+-- the first that is not refused, or the last.
+local function settled_by(j)
+  local i, m = at[j], 1
+  while not stop[j] and refused(i) and m <= #late do
+    if ARGV[late[m]] == ARGV[i] then
+      say(i - 3, refused(i))
+      i = table.remove(late, m)
+    else
+      m = m + 1
+    end
+  end
+  return i
+end
 for j = 1, #at do
-  local i, id, h = at[j], ids[j], past_of[j]
+  local i, id, h = settled_by(j), ids[j], past_of[j]
   local most, expiry, key, start = parse(recs[id])
   local code = OK
   if stop[j] then
