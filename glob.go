@@ -4,10 +4,14 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // globPattern compiles a pattern for keys, as [Filter] has them.
 func globPattern(glob string) (*regexp.Regexp, error) {
+	if !utf8.ValidString(glob) {
+		return nil, invalid("key", "the pattern %+.64q is not UTF-8", glob)
+	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
 	for rest := []rune(glob); len(rest) > 0; {
