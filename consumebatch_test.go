@@ -347,6 +347,48 @@ func TestConsumeBatch_MessageThatEndsTheProcessRunsAlone(t *testing.T) {
 	})
 }
 
+func TestConsumeBatch_MessageThatHangsDoesNotKeepItsBatch(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		poison := r.send(dueq.Message{})
+		c := dueq.BatchOptions{ConsumeOptions: dueq.ConsumeOptions{Lease: 2 * time.Second}}
+		hang := func(ctx context.Context, batch []*dueq.Delivery, how func(context.Context)) error {
+			for _, d := range batch {
+				if d.ID == poison {
+					how(ctx)
+				}
+			}
+			return ctx.Err()
+		}
+		for range 2 { // the second end of a process is known to have been of a handler that had started
+			p := r.newProcess()
+			dying := r.consumeBatch(p.client.Queue("work"), func(ctx context.Context, batch []*dueq.Delivery) error { return hang(ctx, batch, p.die) }, c)
+			<-p.died
+			_, err := dying.end()
+			r.must(err)
+			r.must(p.client.Close())
+			r.sleep(30 * time.Second)
+		}
+		if got, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{}); err != nil || len(got) > 0 {
+			r.Fatalf("%d deliveries, %v: want it put back, to be due a moment later", len(got), err)
+		}
+		r.sleep(time.Second)
+		r.sendMany(9)
+		hanging := r.consumeBatch(r.q, func(ctx context.Context, batch []*dueq.Delivery) error {
+			return hang(ctx, batch, func(ctx context.Context) { <-ctx.Done() })
+		}, c)
+		r.sleep(time.Second / 2)
+		other := r.consumeBatch(r.direct, func(context.Context, []*dueq.Delivery) error { return nil }, c)
+		r.sleep(30 * time.Second)
+		if s := r.stats(); s.Counters.Acked != 9 || s.Leased != 1 {
+			r.Errorf("%d acked, %d leased: want 9, and the one that hangs", s.Counters.Acked, s.Leased)
+		}
+		for _, c := range []*consuming{hanging, other} {
+			_, err := c.end()
+			r.must(err)
+		}
+	})
+}
+
 func TestConsumeBatch_RefusesBadInput(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		ok := func(context.Context, []*dueq.Delivery) error { return nil }

@@ -36,17 +36,32 @@ func (w *work) handleBatch(life, lasting context.Context, all []*Held) {
 		w.capacity.give(len(all))
 		return
 	}
-	safe := all[:0:0]
-	for _, h := range all {
-		if w.config.AtMostOnce || h.Delivery.Suspicion != store.Crashed {
-			safe = append(safe, h)
-			continue
-		}
+	crashed, safe := w.crashed(all)
+	if len(crashed) == 0 {
+		w.runBatch(life, lasting, safe, func() {})
+		return
+	}
+	w.backlog.add(safe) // they do not wait for these handlers longer than others may wait for a worker
+	for _, h := range crashed {
 		if done, ok := w.isolate(h); ok {
 			w.runBatch(life, lasting, []*Held{h}, done)
 		}
 	}
-	w.runBatch(life, lasting, safe, func() {})
+}
+
+// crashed separates the deliveries of messages that may end the process from the others.
+func (w *work) crashed(all []*Held) (crashed, safe []*Held) {
+	if w.config.AtMostOnce {
+		return nil, all
+	}
+	for _, h := range all {
+		if h.Delivery.Suspicion == store.Crashed {
+			crashed = append(crashed, h)
+		} else {
+			safe = append(safe, h)
+		}
+	}
+	return crashed, safe
 }
 
 // runBatch runs the handler on deliveries and has them settled. done is called when the
@@ -63,8 +78,8 @@ func (w *work) runBatch(life, lasting context.Context, all []*Held, done func())
 		}
 		started = append(started, h)
 	}
+	g.leave(nil)
 	if len(started) == 0 {
-		g.end(nil)
 		return
 	}
 	results, began := same(errGoexit, len(started)), time.Now()
@@ -178,9 +193,11 @@ type group struct {
 	left int // deliveries that are still worked on
 }
 
+// newGroup returns a group that does not end before leave is called once more than for its
+// deliveries: one whose work ends while others are still to join must not end it.
 func newGroup(parent context.Context) *group {
 	ctx, end := context.WithCancelCause(parent)
-	return &group{ctx: ctx, end: end}
+	return &group{ctx: ctx, end: end, left: 1}
 }
 
 // join adds a delivery and returns what ends the work on it. That is called with the
@@ -195,12 +212,16 @@ func (g *group) join() context.CancelCauseFunc {
 			return
 		}
 		ended = true
-		g.mu.Lock()
-		g.left--
-		last := g.left == 0
-		g.mu.Unlock()
-		if last {
-			g.end(cause)
-		}
+		g.leave(cause)
+	}
+}
+
+func (g *group) leave(cause error) {
+	g.mu.Lock()
+	g.left--
+	last := g.left == 0
+	g.mu.Unlock()
+	if last {
+		g.end(cause)
 	}
 }
