@@ -88,7 +88,7 @@ func TestDefaultBackoff_DocumentHasItsTable(t *testing.T) {
 	}
 }
 
-// middle returns what DefaultBackoff waits on average after so many failures before the last.
+// middle returns the mean wait of DefaultBackoff for a delivery that has failed before, failures times.
 func middle(failures int) time.Duration {
 	const tries = 4000
 	sum := time.Duration(0)

@@ -27,7 +27,7 @@ func (r *rig) fill(n int, m dueq.Message) []string {
 	return ids
 }
 
-// wantLive fails the test unless so many messages are scheduled, ready and dead.
+// wantLive fails the test unless these are the numbers of scheduled, ready and dead messages.
 func (r *rig) wantLive(scheduled, ready, dead int64) {
 	r.Helper()
 	if s := r.stats(); s.Scheduled != scheduled || s.Ready != ready || s.Dead != dead {

@@ -12,8 +12,9 @@ import (
 
 // BatchHandler does the work that several messages ask for, such as one INSERT for all of
 // them. What it returns settles each delivery of the batch as [Handler]'s result does, nil
-// acks them; [Delivery.Fail] gives one of them a result of its own. A panic is a failure of
-// all.
+// acks them; [Delivery.Fail] gives one of them a result of its own. [Next] sends its
+// messages once for each delivery that it is the result of, one delivery after the other. A
+// panic is a failure of all.
 //
 // ctx ends when the work on every delivery of the batch has ended, for the causes that
 // Handler names: one lease that is lost, or one message that is cancelled, does not end
@@ -130,9 +131,10 @@ func (m *member) result(whole error) error {
 }
 
 // Fail gives a delivery of a batch a result of its own, as if a handler had returned err
-// for it alone: nil acks it, an error nacks it, [RetryAfter], [Snooze], [Again], [Reject] and [Drop] choose
-// otherwise. It is applied when the handler of the batch has returned; the last call
-// counts. It is for handlers of [Queue.ConsumeBatch] and panics elsewhere.
+// for it alone: nil acks it, an error nacks it, [RetryAfter], [Snooze], [Again], [Next],
+// [Reject] and [Drop] choose otherwise. It is applied when the handler of the batch has
+// returned; the last call counts. It is for handlers of [Queue.ConsumeBatch] and panics
+// elsewhere.
 func (d *Delivery) Fail(err error) {
 	m, ok := d.holder.(*member)
 	if !ok {

@@ -60,12 +60,13 @@ type DeliverEvent struct {
 	Late time.Duration
 }
 
-// SettleEvent is the end of a delivery.
+// SettleEvent is the end of a delivery. For one that its handler settles with a method, it
+// comes before the handler returns.
 type SettleEvent struct {
 	Subject
 	Verdict string        // ack, nack, release, snooze, again, reject
-	Err     error         // what the handler returned, or panicked with
-	Took    time.Duration // of the handler
+	Err     error         // what the handler returned, or panicked with; or the reason it gave
+	Took    time.Duration // of the handler; 0 if the handler has settled the delivery
 	// Lost is why the verdict was not applied: [ErrLeaseLost], [ErrCancelled] (the message
 	// was cancelled meanwhile and is gone), or why the store could not be reached in time.
 	// Nil: it was.

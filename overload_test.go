@@ -23,7 +23,7 @@ func compute() (sum uint64) {
 func TestConsume_OverloadedProcessor(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("takes seconds of processor time")
+		t.Skip("SKIPPED with -short: it takes seconds of processor time")
 	}
 	const messages = 200
 	client, err := dueq.NewMemory(nil)

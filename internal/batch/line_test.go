@@ -229,21 +229,21 @@ func TestACallEndsWhenNobodyWouldWaitLonger(t *testing.T) {
 	})
 }
 
-func TestStartedItemsAreToldAndKeepTheirOrder(t *testing.T) {
+func TestStart_ResultsArriveInTheOrderOfItems(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := newPlace()
 		p.hold = make(chan struct{})
 		var running sync.WaitGroup
 		p.line.Go = running.Go
-		var told []int
+		var done []int
 		p.line.Done = func(items, results []int) {
 			for i, item := range items {
 				if results[i] != 2*item {
-					t.Errorf("%d: told %d", item, results[i])
+					t.Errorf("item %d has the result %d", item, results[i])
 				}
 			}
-			told = append(told, results...)
+			done = append(done, results...)
 		}
 		for item := 1; item <= 8; item++ {
 			p.line.Start(item)
@@ -257,8 +257,8 @@ func TestStartedItemsAreToldAndKeepTheirOrder(t *testing.T) {
 		if a := <-waiter; a.result != 18 {
 			t.Errorf("%+v", a)
 		}
-		if !slices.Equal(told, []int{2, 4, 6, 8, 10, 12, 14, 16}) {
-			t.Errorf("told %v", told)
+		if !slices.Equal(done, []int{2, 4, 6, 8, 10, 12, 14, 16}) {
+			t.Errorf("results %v", done)
 		}
 		p.want(t, []int{1}, []int{2, 3, 4, 5, 6}, []int{7, 8, 9})
 	})

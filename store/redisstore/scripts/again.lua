@@ -12,7 +12,7 @@
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok dead too_far gone lease_lost cancelled expires
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL
--- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
+-- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time record expiring grow fetch receipt history count forget plan bury leases lost wake answer
 if not s[1] then return {-1, ''} end

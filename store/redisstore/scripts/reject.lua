@@ -9,7 +9,7 @@
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok gone lease_lost cancelled
 -- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more, one for each 128, and one for each key that a dead message has already. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
--- RETRY safe: the history tells which delivery ended last and how, so a repetition gets the same code
+-- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS -
 -- USES open codes time record fetch receipt history count forget plan graves bury leases lost answer
 if not s[1] then return {-1, ''} end

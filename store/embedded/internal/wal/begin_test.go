@@ -215,7 +215,7 @@ func TestOpen_FileLargerThanASegmentCanBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := os.Truncate(filepath.Join(path, segmentName(1)), 1<<40); err != nil {
-		t.Skipf("the file system has no such files: %v", err)
+		t.Skipf("SKIPPED: the file system has no such files: %v", err)
 	}
 	_, err = Open(Config{Disk: d, Logger: quiet}, nil)
 	if damage, ok := errors.AsType[*DamageError](err); !ok || damage.Offset != segmentMost {
