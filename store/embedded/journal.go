@@ -33,9 +33,9 @@ type journal struct {
 
 // put is a payload that is in the frame being made.
 type put struct {
-	e     *entry
-	at    int // of its checksum, in the body
-	whole payload
+	e    *entry
+	at   int // of its checksum, in the body
+	size int
 }
 
 // stored is where a payload is in the log, behind its CRC-32C.
@@ -80,15 +80,15 @@ func (j *journal) put(e *entry, s state) {
 	}
 	whole := e.content
 	e.content = whole.keyOnly()
-	j.rewrite(e, s, whole)
+	rewrite(j, e, s, whole)
 }
 
-// rewrite writes a message down whose payload is not in memory.
-func (j *journal) rewrite(e *entry, s state, whole payload) {
+// rewrite writes a message down with a payload, of which nothing stays in memory.
+func rewrite[T payload | []byte](j *journal, e *entry, s state, whole T) {
 	j.op(opPut, e.id)
 	j.body = appendEntry(j.body, e, s)
 	j.body = binary.BigEndian.AppendUint32(j.body, uint32(len(whole)))
-	j.puts = append(j.puts, put{e, len(j.body), whole})
+	j.puts = append(j.puts, put{e, len(j.body), len(whole)})
 	j.body = append(j.body, 0, 0, 0, 0)
 	j.body = append(j.body, whole...)
 	sum := crc32.Checksum(j.body[len(j.body)-len(whole):], castagnoli)
@@ -197,7 +197,7 @@ func (j *journal) locate(body wal.Spot) {
 			continue // put and removed in the same step
 		}
 		j.live.drop(p.e)
-		p.e.stored = stored{body.Segment, body.Offset + uint32(p.at), uint32(len(p.whole))}
+		p.e.stored = stored{body.Segment, body.Offset + uint32(p.at), uint32(p.size)}
 		j.live.add(p.e)
 	}
 }
@@ -239,7 +239,7 @@ func (u *usage) all() int64 { return u.bytes.Load() + u.besides.Load() }
 
 func (j *journal) reset() {
 	if j.buffers != nil {
-		clear(j.puts) // or they would keep the payloads
+		clear(j.puts) // or they would keep the messages
 		j.buffers.body, j.buffers.puts = j.body[:0], j.puts[:0]
 		j.pool.put(j.buffers)
 	}
@@ -275,7 +275,7 @@ func (j *journal) payload(e *entry) (payload, error) {
 	switch {
 	case e.stored == (stored{}):
 		i := slices.IndexFunc(j.puts, func(p put) bool { return p.e == e })
-		return j.puts[i].whole, nil // pushed by this very step
+		return payload(j.body[j.puts[i].at+payloadSum:][:j.puts[i].size]), nil // pushed by this very step
 	case j.ahead != nil:
 		return j.ahead.payload(e.stored)
 	}

@@ -223,7 +223,7 @@ func (p *partition) putAgain(puts []change, scarce bool) {
 			if scarce {
 				p.shorten(e)
 			}
-			p.journal.rewrite(e, e.state, payload(c.whole))
+			rewrite(p.journal, e, e.state, c.whole)
 		}
 	}
 }

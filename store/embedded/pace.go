@@ -15,7 +15,7 @@ const (
 	// paceRise is added, in proportion, while garbage exceeds what is put up with: at
 	// twice as much a merge writes paceLeast+paceRise bytes for each byte. So garbage is
 	// bounded whatever the load is.
-	paceRise = 8
+	paceRise = 4
 	// paceStep is how many bytes a merge writes at a time.
 	paceStep = 64 << 10
 	// pacePause is how long a merge waits before it looks at the log again, and

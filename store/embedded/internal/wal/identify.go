@@ -67,7 +67,8 @@ func (r *recovery) openSegments() error {
 // readHead reads both copies of a segment's header. One that is damaged is damage, even
 // if nothing is lost: it was durable before the segment had its name.
 func (r *recovery) readHead(s *segment) error {
-	data, _ := readBlocks(s.file, min(s.size, 2*copyAt))
+	data := make([]byte, min(s.size, 2*copyAt))
+	readBlocks(s.file, data)
 	first, err1 := readHeader(data[:copyAt])
 	second, err2 := readHeader(data[copyAt:])
 	if err := errors.Join(err1, err2); errors.Is(err, ErrNewer) {

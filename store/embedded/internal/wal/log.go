@@ -74,6 +74,8 @@ type Log struct {
 	growing sync.Mutex // held while space is made: one segment, one allocation at a time
 	reserve reserve    // under growing
 
+	scanned sync.Pool // *[]byte: memory of scans
+
 	dropping sync.Mutex // held while a segment is removed, and while none may be; before mu
 
 	syncing sync.Mutex // held while the committer syncs; before writing

@@ -16,11 +16,10 @@ import (
 // ago, else from the file. The caller knows what it asks for, and checks it.
 func (l *Log) Read(b []byte, at Spot) error {
 	l.mu.Lock()
-	recent := l.window.find(at.Segment, int(at.Offset), len(b))
+	recent := l.window.read(b, at.Segment, int(at.Offset))
 	s := l.segment(at.Segment)
 	l.mu.Unlock()
-	if recent != nil {
-		copy(b, recent)
+	if recent {
 		return nil
 	}
 	if s == nil {
@@ -75,7 +74,8 @@ func (l *Log) Ends() (oldest, active uint32) {
 }
 
 // Scan calls visit for the frames of the oldest segment, in order. It reads the whole
-// segment into memory first. What was salvaged when the log was opened is skipped; what
+// segment into memory first, which it uses again for the next scan: visit must not keep
+// body. What was salvaged when the log was opened is skipped; what
 // cannot be read otherwise is a *DamageError, because messages in memory may need it.
 func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 	l.mu.Lock()
@@ -85,7 +85,13 @@ func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 	if err := l.Written(end); err != nil {
 		return err
 	}
-	data, unreadable := readBlocks(s.file, size)
+	buffer, _ := l.scanned.Get().(*[]byte)
+	if buffer == nil || cap(*buffer) < size {
+		buffer = new(make([]byte, size))
+	}
+	defer l.scanned.Put(buffer)
+	data := (*buffer)[:size]
+	unreadable := readBlocks(s.file, data)
 	if len(unreadable) > 0 && errors.Is(unreadable[0].err, os.ErrClosed) {
 		return ErrClosed
 	}
@@ -203,10 +209,9 @@ type span struct {
 
 // readBlocks reads the first bytes of a file. What cannot be read, or is not there any
 // more, is zeros.
-func readBlocks(f disk.File, size int) (data []byte, unreadable []span) {
-	data = make([]byte, size)
-	for at := 0; at < size; at += readBlock {
-		upto := min(at+readBlock, size)
+func readBlocks(f disk.File, data []byte) (unreadable []span) {
+	for at := 0; at < len(data); at += readBlock {
+		upto := min(at+readBlock, len(data))
 		if readSpan(f, data, at, upto) == nil {
 			continue
 		}
@@ -223,12 +228,16 @@ func readBlocks(f disk.File, size int) (data []byte, unreadable []span) {
 			}
 		}
 	}
-	return data, unreadable
+	return unreadable
 }
 
 func readSpan(f disk.File, data []byte, from, upto int) error {
-	_, err := f.ReadAt(data[from:upto], int64(from))
-	if err == nil || errors.Is(err, io.EOF) {
+	n, err := f.ReadAt(data[from:upto], int64(from))
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, io.EOF) {
+		clear(data[from+n : upto])
 		return nil
 	}
 	clear(data[from:upto])

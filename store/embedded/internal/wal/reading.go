@@ -71,7 +71,8 @@ func (r *reading) damaged(offset, bytes int, reason string) bool {
 
 // all reads all frames, and reports whether anybody wants to know.
 func (r *reading) all() bool {
-	data, unreadable := readBlocks(r.file, r.size)
+	data := make([]byte, r.size)
+	unreadable := readBlocks(r.file, data)
 	r.data = data
 	for _, u := range unreadable {
 		if !r.damaged(u.from, u.upto-u.from, "cannot be read: "+u.err.Error()) {

@@ -1,18 +1,25 @@
 package wal
 
+import "slices"
+
 const (
 	chunkSize     = 256 << 10
 	windowSize    = 4 << 20 // bytes of written frames that stay in memory
+	freeMost      = 4       // chunks that are kept to be used again
 	unwrittenMost = 1 << 20 // bytes that may wait for somebody to write them
 )
 
 // window is the end of the log in memory: everything that is not written yet, and
 // what was written last, so that messages which are consumed soon are not read from
 // a file. It is used under Log.mu.
-type window struct{ chunks []*chunk }
+type window struct {
+	chunks []*chunk
+	free   []*chunk // forgotten ones, whose memory the next take
+}
 
-// chunk is a run of bytes of one segment. Bytes are added to it and never change, so
-// what a slice of it holds can be read without a lock.
+// chunk is a run of bytes of one segment. Bytes are added to it and do not change until it
+// is forgotten, which is after they have been written: so whoever writes them needs no
+// lock.
 type chunk struct {
 	segment *segment
 	offset  int // in the segment
@@ -27,10 +34,21 @@ func (w *window) add(s *segment, head, body []byte) {
 	size := len(head) + len(body)
 	last := w.last()
 	if last == nil || last.segment != s || cap(last.data)-len(last.data) < size {
-		last = &chunk{segment: s, offset: s.size, data: make([]byte, 0, max(chunkSize, size))}
+		last = w.chunk(size)
+		last.segment, last.offset = s, s.size
 		w.chunks = append(w.chunks, last)
 	}
 	last.data = append(append(last.data, head...), body...)
+}
+
+// chunk returns an empty chunk that has room for a frame.
+func (w *window) chunk(size int) *chunk {
+	if n := len(w.free); n > 0 && size <= chunkSize {
+		c := w.free[n-1]
+		w.free = w.free[:n-1]
+		return c
+	}
+	return &chunk{data: make([]byte, 0, max(chunkSize, size))}
 }
 
 func (w *window) last() *chunk {
@@ -77,18 +95,25 @@ func (w *window) forget(written Position) {
 	n := 0
 	for ; n < len(w.chunks)-1 && size > windowSize && w.chunks[n].end() <= written; n++ {
 		size -= cap(w.chunks[n].data)
+		w.release(w.chunks[n])
 	}
-	if n > 0 {
-		w.chunks = append(w.chunks[:0:0], w.chunks[n:]...)
+	w.chunks = slices.Delete(w.chunks, 0, n)
+}
+
+// release keeps the memory of a chunk for another one.
+func (w *window) release(c *chunk) {
+	if cap(c.data) == chunkSize && len(w.free) < freeMost {
+		w.free = append(w.free, &chunk{data: c.data[:0]})
 	}
 }
 
-// find returns the bytes of a segment from an offset on, nil if they are not here.
-func (w *window) find(segment uint32, offset, size int) []byte {
+// read fills b with the bytes of a segment from an offset on, if they are here.
+func (w *window) read(b []byte, segment uint32, offset int) bool {
 	for _, c := range w.chunks {
-		if c.segment.number == segment && offset >= c.offset && offset+size <= c.offset+len(c.data) {
-			return c.data[offset-c.offset:][:size]
+		if c.segment.number == segment && offset >= c.offset && offset+len(b) <= c.offset+len(c.data) {
+			copy(b, c.data[offset-c.offset:])
+			return true
 		}
 	}
-	return nil
+	return false
 }
