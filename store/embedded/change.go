@@ -229,9 +229,12 @@ func (p *partition) takeKey(e *entry) {
 }
 
 func (p *partition) freeKey(e *entry) {
-	if e.keyed && e.state != dead {
+	if !e.keyed || e.state == dead {
+		return
+	}
+	p.keyed--
+	if p.byKey[e.key()] == e { // in a damaged log, another one can have taken it since
 		delete(p.byKey, e.key())
-		p.keyed--
 	}
 }
 
