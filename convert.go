@@ -48,6 +48,7 @@ func fromInstant(ms int64) time.Time {
 func toSettings(s store.Settings) Settings {
 	return Settings{
 		Partitions: s.Partitions, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages, Paused: s.Paused,
+		DeadRetention: fromSpan(s.DeadRetention), MaxDead: s.MaxDead,
 		MaxAttempts: s.MaxAttempts, Lease: fromSpan(s.Lease),
 		Backoff: BackoffSettings{Base: fromSpan(s.BackoffBase), Most: fromSpan(s.BackoffMost)},
 	}
@@ -57,7 +58,8 @@ func toSettings(s store.Settings) Settings {
 func (s Settings) plain() store.Settings {
 	return store.Settings{
 		Partitions: cmp.Or(s.Partitions, store.DefaultPartitions), MaxBody: cmp.Or(s.MaxBody, store.DefaultMaxBody),
-		MaxMessages: s.MaxMessages, MaxAttempts: s.MaxAttempts, Lease: toSpan(s.Lease),
+		MaxMessages: s.MaxMessages, DeadRetention: toSpan(s.DeadRetention), MaxDead: s.MaxDead,
+		MaxAttempts: s.MaxAttempts, Lease: toSpan(s.Lease),
 		BackoffBase: toSpan(s.Backoff.Base), BackoffMost: toSpan(s.Backoff.Most),
 	}
 }

@@ -24,6 +24,18 @@ type Settings struct {
 	// Paused: nothing is handed out. Only [Queue.Pause] and [Queue.Resume] change it.
 	Paused bool
 
+	// DeadRetention is how long dead letters are kept, in whole milliseconds, up to 10
+	// years. Default 0: until they are redriven or removed.
+	DeadRetention time.Duration
+	// MaxDead is how many dead letters the queue keeps. Each partition keeps an equal share
+	// of them, one at least. Default 0: no limit.
+	//
+	// Those that are over DeadRetention or MaxDead are removed for good, the oldest first:
+	// up to 500 of a partition each time that a consumer or [Queue.Receive] asks it for
+	// messages, which consumers of an idle queue do every 2 s. A queue without any keeps
+	// them. See Counters.DeadExpired.
+	MaxDead int64
+
 	// MaxAttempts is the default of [Message].MaxAttempts: 1 to 1000. 0: 25.
 	MaxAttempts int
 	// Lease is the default of [ConsumeOptions].Lease and [ReceiveOptions].Lease: 1 s to
@@ -170,7 +182,7 @@ func (s Settings) check() error {
 	for _, span := range []struct {
 		field string
 		value time.Duration
-	}{{"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
+	}{{"dead retention", s.DeadRetention}, {"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
 		if span.value < 0 {
 			return invalid(span.field, "%s is negative", span.value)
 		}
@@ -182,8 +194,10 @@ func (s Settings) check() error {
 func differences(from, to store.Settings) store.Change {
 	c := store.Change{
 		Partitions: unlessSame(from.Partitions, to.Partitions), MaxBody: unlessSame(from.MaxBody, to.MaxBody),
-		MaxMessages: unlessSame(from.MaxMessages, to.MaxMessages), MaxAttempts: unlessSame(from.MaxAttempts, to.MaxAttempts),
-		Lease: unlessSame(from.Lease, to.Lease),
+		MaxMessages:   unlessSame(from.MaxMessages, to.MaxMessages),
+		DeadRetention: unlessSame(from.DeadRetention, to.DeadRetention), MaxDead: unlessSame(from.MaxDead, to.MaxDead),
+		MaxAttempts: unlessSame(from.MaxAttempts, to.MaxAttempts),
+		Lease:       unlessSame(from.Lease, to.Lease),
 	}
 	if from.BackoffBase != to.BackoffBase || from.BackoffMost != to.BackoffMost {
 		c.BackoffBase, c.BackoffMost = &to.BackoffBase, &to.BackoffMost
@@ -207,6 +221,10 @@ func firstDifference(a, b store.Settings) string {
 		return "max body"
 	case c.MaxMessages != nil:
 		return "max messages"
+	case c.DeadRetention != nil:
+		return "dead retention"
+	case c.MaxDead != nil:
+		return "max dead"
 	case c.MaxAttempts != nil:
 		return "max attempts"
 	case c.Lease != nil:

@@ -36,11 +36,12 @@ type Counters struct {
 	Expired      int64 // removed after their TTL
 	Redriven     int64 // dead letters made ready again
 	Purged       int64
+	DeadExpired  int64 // dead letters removed because of Settings.DeadRetention or MaxDead
 	Duplicates   int64 // sends refused because of their key
 }
 
 // Gone returns how many messages have left the queue. At every instant
 // Sent = Gone + live messages, dead letters included.
 func (c Counters) Gone() int64 {
-	return c.Acked + c.Cancelled + c.Replaced + c.Expired + c.Purged
+	return c.Acked + c.Cancelled + c.Replaced + c.Expired + c.Purged + c.DeadExpired
 }

@@ -85,6 +85,12 @@ type Settings struct {
 	MaxMessages int64
 	Paused      bool // claims hand out nothing; sends go on
 
+	// DeadRetention is how long a dead message is kept, ms, up to MaxDelay; 0: until it is
+	// removed. MaxDead is how many the queue keeps; 0: no limit. Each partition has an equal
+	// share, see DeadRoom. Claims remove the others, those that died first, some hundred each.
+	DeadRetention int64
+	MaxDead       int64
+
 	// Defaults for clients, which the store keeps and does not interpret. 0: the client's own.
 	MaxAttempts              int   // 1 to MaxAttempts
 	Lease                    int64 // ms, MinLease to MaxLease
@@ -101,6 +107,14 @@ func (s Settings) Room() int64 {
 		return 0
 	}
 	return max(1, s.MaxMessages/int64(s.Partitions))
+}
+
+// DeadRoom returns how many dead messages a partition keeps; 0: no limit.
+func (s Settings) DeadRoom() int64 {
+	if s.MaxDead == 0 {
+		return 0
+	}
+	return max(1, s.MaxDead/int64(s.Partitions))
 }
 
 // IfMissing is the Change.If of a change that makes a queue and changes none.
@@ -121,6 +135,9 @@ type Change struct {
 	MaxBody     *int
 	MaxMessages *int64
 	Paused      *bool
+
+	DeadRetention *int64
+	MaxDead       *int64
 
 	MaxAttempts              *int
 	Lease                    *int64
@@ -147,13 +164,14 @@ type Counters struct {
 	Expired      int64
 	Redriven     int64
 	Purged       int64
+	DeadExpired  int64 // dead messages removed because of DeadRetention or MaxDead
 	Duplicates   int64 // pushes refused because of their key
 }
 
 // Gone returns how many messages have left the queue. At every instant
 // Sent = Gone + live messages.
 func (c Counters) Gone() int64 {
-	return c.Acked + c.Cancelled + c.Replaced + c.Expired + c.Purged
+	return c.Acked + c.Cancelled + c.Replaced + c.Expired + c.Purged + c.DeadExpired
 }
 
 // Stats are the sizes and counters of a queue, over all its partitions. Each
@@ -259,6 +277,12 @@ func (c Change) Validate() error {
 	}
 	if c.MaxMessages != nil && *c.MaxMessages < 0 {
 		return invalid("max messages", "%d is negative", *c.MaxMessages)
+	}
+	if r := c.DeadRetention; r != nil && (*r < 0 || *r > MaxDelay) {
+		return invalid("dead retention", "%d ms is outside 0 to %d ms (10 years)", *r, int64(MaxDelay))
+	}
+	if c.MaxDead != nil && *c.MaxDead < 0 {
+		return invalid("max dead", "%d is negative", *c.MaxDead)
 	}
 	if c.If < IfMissing {
 		return invalid("if", "%d is not a version", c.If)

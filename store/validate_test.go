@@ -192,6 +192,8 @@ func TestChangeValidate(t *testing.T) {
 		{"max body 0", func(c *Change) { c.MaxBody = &zero }, ErrInvalid, "max body", "0 bytes is outside 1 to 4194304"},
 		{"large max body", func(c *Change) { c.MaxBody = &large }, ErrInvalid, "max body", "4194305 bytes is outside 1 to 4194304"},
 		{"max messages", func(c *Change) { c.MaxMessages = &negative }, ErrInvalid, "max messages", "-1 is negative"},
+		{"dead retention", func(c *Change) { c.DeadRetention = &negative }, ErrInvalid, "dead retention", "-1 ms is outside 0 to 316224000000 ms (10 years)"},
+		{"max dead", func(c *Change) { c.MaxDead = &negative }, ErrInvalid, "max dead", "-1 is negative"},
 	})
 }
 
@@ -238,8 +240,8 @@ func TestValidateQueue(t *testing.T) {
 
 func TestCountersGone(t *testing.T) {
 	t.Parallel()
-	c := Counters{Sent: 1 << 20, Delivered: 1 << 19, Acked: 1, Cancelled: 2, Replaced: 4, Expired: 8, Purged: 16, DeadLettered: 1 << 18, Redriven: 1 << 17}
-	if got := c.Gone(); got != 31 {
-		t.Errorf("gone %d, want 31", got)
+	c := Counters{Sent: 1 << 20, Delivered: 1 << 19, Acked: 1, Cancelled: 2, Replaced: 4, Expired: 8, Purged: 16, DeadExpired: 32, DeadLettered: 1 << 18, Redriven: 1 << 17}
+	if got := c.Gone(); got != 63 {
+		t.Errorf("gone %d, want 63", got)
 	}
 }

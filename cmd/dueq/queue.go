@@ -16,20 +16,23 @@ import (
 // settingsResult are the settings of a queue. Scripts rely on these names; 0 is the
 // default, or no limit.
 type settingsResult struct {
-	Queue         string `json:"queue"`
-	Partitions    int    `json:"partitions"`
-	Paused        bool   `json:"paused"`
-	MaxBody       int    `json:"max_body"`
-	MaxMessages   int64  `json:"max_messages"`
-	MaxAttempts   int    `json:"max_attempts"`
-	LeaseMS       int64  `json:"lease_ms"`
-	BackoffBaseMS int64  `json:"backoff_base_ms"`
-	BackoffMostMS int64  `json:"backoff_most_ms"`
+	Queue           string `json:"queue"`
+	Partitions      int    `json:"partitions"`
+	Paused          bool   `json:"paused"`
+	MaxBody         int    `json:"max_body"`
+	MaxMessages     int64  `json:"max_messages"`
+	DeadRetentionMS int64  `json:"dead_retention_ms"`
+	MaxDead         int64  `json:"max_dead"`
+	MaxAttempts     int    `json:"max_attempts"`
+	LeaseMS         int64  `json:"lease_ms"`
+	BackoffBaseMS   int64  `json:"backoff_base_ms"`
+	BackoffMostMS   int64  `json:"backoff_most_ms"`
 }
 
 func newSettingsResult(queue string, s dueq.Settings) settingsResult {
 	return settingsResult{
 		Queue: queue, Partitions: s.Partitions, Paused: s.Paused, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages,
+		DeadRetentionMS: s.DeadRetention.Milliseconds(), MaxDead: s.MaxDead,
 		MaxAttempts: s.MaxAttempts, LeaseMS: s.Lease.Milliseconds(),
 		BackoffBaseMS: s.Backoff.Base.Milliseconds(), BackoffMostMS: s.Backoff.Most.Milliseconds(),
 	}
@@ -42,9 +45,9 @@ func (r settingsResult) text() string {
 		}
 		return strconv.FormatInt(n, 10)
 	}
-	span := func(ms int64) string {
+	span := func(ms int64, zero string) string {
 		if ms == 0 {
-			return "default"
+			return zero
 		}
 		return (time.Duration(ms) * time.Millisecond).String()
 	}
@@ -54,10 +57,12 @@ func (r settingsResult) text() string {
 		{"paused", strconv.FormatBool(r.Paused)},
 		{"max body", fmt.Sprintf("%d bytes", r.MaxBody)},
 		{"max messages", number(r.MaxMessages, "no limit")},
+		{"dead retention", span(r.DeadRetentionMS, "no limit")},
+		{"max dead", number(r.MaxDead, "no limit")},
 		{"max attempts", number(int64(r.MaxAttempts), "default")},
-		{"lease", span(r.LeaseMS)},
-		{"backoff base", span(r.BackoffBaseMS)},
-		{"backoff most", span(r.BackoffMostMS)},
+		{"lease", span(r.LeaseMS, "default")},
+		{"backoff base", span(r.BackoffBaseMS, "default")},
+		{"backoff most", span(r.BackoffMostMS, "default")},
 	})
 }
 
@@ -102,6 +107,8 @@ first message or consumer, with the default settings.`,
 func settingsFlags(flags *pflag.FlagSet, s *dueq.Settings) {
 	flags.IntVar(&s.MaxBody, "max-body", 0, "bytes of the largest body, up to 4194304 (0: 262144)")
 	flags.Int64Var(&s.MaxMessages, "max-messages", 0, "messages that the queue holds at most, dead ones not counted, in equal shares for its partitions (0: no limit)")
+	flags.Var(span{&s.DeadRetention}, "dead-retention", "how long dead messages are kept (0: until they are removed)")
+	flags.Int64Var(&s.MaxDead, "max-dead", 0, "dead messages that the queue keeps, the oldest of more are removed, in equal shares for its partitions (0: no limit)")
 	flags.IntVar(&s.MaxAttempts, "max-attempts", 0, "failures after which a message is dead, unless it says otherwise, up to 1000 (0: the library's default)")
 	flags.Var(span{&s.Lease}, "lease", "how long consumers hold a message at a time, unless they say otherwise, 1s to 12h (0: 30s)")
 	flags.Var(span{&s.Backoff.Base}, "backoff-base", "the longest wait after the first failure, which doubles with each (0: the library's default)")
@@ -150,12 +157,14 @@ consumers. The number of partitions cannot be changed; see also "dueq pause".`,
 // there is one.
 func changedSettings(flags *pflag.FlagSet, given *dueq.Settings) (change func(*dueq.Settings), some bool) {
 	set := map[string]func(*dueq.Settings){
-		"max-body":     func(s *dueq.Settings) { s.MaxBody = given.MaxBody },
-		"max-messages": func(s *dueq.Settings) { s.MaxMessages = given.MaxMessages },
-		"max-attempts": func(s *dueq.Settings) { s.MaxAttempts = given.MaxAttempts },
-		"lease":        func(s *dueq.Settings) { s.Lease = given.Lease },
-		"backoff-base": func(s *dueq.Settings) { s.Backoff.Base = given.Backoff.Base },
-		"backoff-most": func(s *dueq.Settings) { s.Backoff.Most = given.Backoff.Most },
+		"max-body":       func(s *dueq.Settings) { s.MaxBody = given.MaxBody },
+		"max-messages":   func(s *dueq.Settings) { s.MaxMessages = given.MaxMessages },
+		"dead-retention": func(s *dueq.Settings) { s.DeadRetention = given.DeadRetention },
+		"max-dead":       func(s *dueq.Settings) { s.MaxDead = given.MaxDead },
+		"max-attempts":   func(s *dueq.Settings) { s.MaxAttempts = given.MaxAttempts },
+		"lease":          func(s *dueq.Settings) { s.Lease = given.Lease },
+		"backoff-base":   func(s *dueq.Settings) { s.Backoff.Base = given.Backoff.Base },
+		"backoff-most":   func(s *dueq.Settings) { s.Backoff.Most = given.Backoff.Most },
 	}
 	var changes []func(*dueq.Settings)
 	for name, to := range set {

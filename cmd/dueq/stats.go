@@ -42,6 +42,7 @@ type queueStats struct {
 	Consumers    int   `json:"consumers"`
 	Snoozed      int64 `json:"snoozed"`
 	Repeated     int64 `json:"repeated"`
+	DeadExpired  int64 `json:"dead_expired"`
 }
 
 func newQueueStats(s dueq.Stats) queueStats {
@@ -54,7 +55,7 @@ func newQueueStats(s dueq.Stats) queueStats {
 		Redriven: c.Redriven, Duplicates: c.Duplicates,
 		OldestReadyMS: s.OldestReady.Milliseconds(),
 		Replaced:      c.Replaced, Purged: c.Purged, DeadLettered: c.DeadLettered, Consumers: s.Consumers,
-		Snoozed: c.Snoozed, Repeated: c.Repeated,
+		Snoozed: c.Snoozed, Repeated: c.Repeated, DeadExpired: c.DeadExpired,
 	}
 }
 

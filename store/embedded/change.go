@@ -30,6 +30,7 @@ const (
 	countDuplicates
 	countSnoozed
 	countRepeated
+	countDeadExpired
 	counters // how many there are
 )
 

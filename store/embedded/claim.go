@@ -52,8 +52,12 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 		return store.ClaimResult{} // which is not the answer: the step is run again
 	}
 	p.sweep(now)
+	wait := p.wait
+	if p.trim(now) {
+		wait = func(now instant) time.Duration { return min(p.wait(now), trimAgain) }
+	}
 	if p.queue.load().Paused {
-		return store.ClaimResult{Paused: true, Wait: p.wait(now)}
+		return store.ClaimResult{Paused: true, Wait: wait(now)}
 	}
 	deliveries := p.handOutFetched(r, now)
 	if r.AckOnClaim {
@@ -61,7 +65,7 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 	} else {
 		p.rememberClaim(r.Consumer, r.Number, deliveries, now)
 	}
-	return store.ClaimResult{Deliveries: deliveries, Wait: p.wait(now)}
+	return store.ClaimResult{Deliveries: deliveries, Wait: wait(now)}
 }
 
 // sweep ends leases that ran out, in the order of their deadlines.

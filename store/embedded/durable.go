@@ -53,7 +53,7 @@ type effort struct {
 // Bytes that changes take in the log, at most: on a full disk there is no space besides
 // what was asked for. The terms are those of encoding.go, with the longest varints.
 const (
-	frameSize   = 32 + 3 + store.MaxQueueName + 14*(1+1+5) + callSize // head, name, all counters, the caller
+	frameSize   = 32 + 3 + store.MaxQueueName + int(counters)*(1+1+5) + callSize // head, name, all counters, the caller
 	callSize    = 1 + 1 + store.MaxCallerName + 10 + 8 + 2 + 1
 	moveSize    = 1 + 16 + 8
 	renewSize   = moveSize + 10
@@ -77,7 +77,7 @@ func pushEffort(r *store.PushRequest) effort {
 }
 
 func claimEffort(r *store.ClaimRequest) effort {
-	e := effort{size: frameSize + handSize*r.Max + sweepSize*maxSweep + removeSize*uselessMost, use: wal.Drain, wait: untilWritten, idle: true}
+	e := effort{size: frameSize + handSize*r.Max + sweepSize*maxSweep + removeSize*(uselessMost+trimMost), use: wal.Drain, wait: untilWritten, idle: true}
 	if r.AckOnClaim {
 		e.wait = untilDurable // or a power cut would bring back what must come once
 	}

@@ -209,8 +209,8 @@ func appendSettings(queue string, s store.Settings) []byte {
 		paused = 1
 	}
 	b = binary.AppendUvarint(append(b, paused), uint64(s.MaxAttempts))
-	for _, ms := range []int64{s.Lease, s.BackoffBase, s.BackoffMost, s.Version} {
-		b = binary.AppendUvarint(b, uint64(ms))
+	for _, n := range []int64{s.DeadRetention, s.MaxDead, s.Lease, s.BackoffBase, s.BackoffMost, s.Version} {
+		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return appendShort(b, s.ChangedBy)
 }
@@ -219,7 +219,7 @@ func (r *reader) settings() (queue string, s store.Settings) {
 	queue = r.short()
 	s = store.Settings{
 		Partitions: int(r.uvarint()), MaxBody: int(r.uvarint()), MaxMessages: int64(r.uvarint()), Paused: r.byte() == 1,
-		MaxAttempts: int(r.uvarint()), Lease: int64(r.uvarint()), BackoffBase: int64(r.uvarint()), BackoffMost: int64(r.uvarint()),
+		MaxAttempts: int(r.uvarint()), DeadRetention: int64(r.uvarint()), MaxDead: int64(r.uvarint()), Lease: int64(r.uvarint()), BackoffBase: int64(r.uvarint()), BackoffMost: int64(r.uvarint()),
 		Version: int64(r.uvarint()), ChangedBy: r.short(),
 	}
 	if s.Partitions < 1 || s.Partitions > store.MaxPartitions {

@@ -80,6 +80,12 @@ func (o order) reached(now instant) *entry {
 	return nil
 }
 
+// first returns the first entry, nil when there is none.
+func (o order) first() *entry {
+	p, _ := o.tree.Min()
+	return p.e
+}
+
 // firstAt returns where the first entry stands, never when there is none.
 func (o order) firstAt() int64 {
 	if p, ok := o.tree.Min(); ok {

@@ -171,8 +171,8 @@ func (x *script) random(ctx context.Context, p store.Partition) (promise, error)
 		})
 		return outlivesPower, err
 	case n < 95:
-		most := int64(x.rng.IntN(2) * 80)
-		_, err := x.s.Configure(ctx, p.Queue, store.Change{Create: true, MaxMessages: &most})
+		most, span, dead := int64(x.rng.IntN(2)*80), int64(x.rng.IntN(2)*20_000), int64(x.rng.IntN(2)*6)
+		_, err := x.s.Configure(ctx, p.Queue, store.Change{Create: true, MaxMessages: &most, DeadRetention: &span, MaxDead: &dead})
 		return outlivesPower, err
 	case n < 98:
 		return nothing, x.tend(ctx)

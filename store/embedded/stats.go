@@ -40,6 +40,7 @@ func (p *partition) addCounters(c *store.Counters) {
 	c.Redriven += p.counts[countRedriven]
 	c.Repeated += p.counts[countRepeated]
 	c.Snoozed += p.counts[countSnoozed]
+	c.DeadExpired += p.counts[countDeadExpired]
 	c.Purged += p.counts[countPurged]
 	c.Duplicates += p.counts[countDuplicates]
 }

@@ -64,6 +64,19 @@ func TestCallsPerBatch(t *testing.T) {
 	r.push(batch()...)
 	r.settle(store.Ack, r.claim(100)...)
 	r.want("idle claim", redisCalls(r, func() { r.claim(100) }), 6)
+
+	most, span := int64(100), int64(3600_000)
+	kill := func(n int) {
+		r.push(batch()[:n]...)
+		r.settle(store.Reject, r.claim(n)...)
+	}
+	kill(100)
+	_, err := r.Configure(r.ctx(), r.p.Queue, store.Change{MaxDead: &most, DeadRetention: &span})
+	r.must(err)
+	r.claim(100) // which meets the new settings
+	r.want("idle claim of a queue with limits for the dead", redisCalls(r, func() { r.claim(100) }), 6+2)
+	kill(100)
+	r.want("claim that removes 100 dead messages", redisCalls(r, func() { r.claim(100) }), 6+2+9)
 }
 
 func TestIdleClaimWritesNothing(t *testing.T) {

@@ -144,6 +144,18 @@ func largeSteps(r *rig, n, size int) map[string]func() func() error {
 				return err
 			}
 		},
+		"claim that removes the dead": func() func() error {
+			lease()
+			r.settle(store.Reject, ds...)
+			most := int64(1)
+			_, err := r.Configure(r.ctx(), r.p.Queue, store.Change{MaxDead: &most})
+			r.must(err)
+			return func() error {
+				r.claim(store.MaxBatch)
+				r.want("dead", r.stats().Dead, 1)
+				return nil
+			}
+		},
 		"purge of the dead": func() func() error {
 			lease()
 			r.settle(store.Reject, ds...)

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strconv"
@@ -86,7 +87,7 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	got, err := s.run(ctx, call{
 		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, 6),
 		args: append([]any{
-			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.Room(),
+			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.Room(), kept(settings),
 		}, settingsValues(settings)...),
 	})
 	if err != nil {
@@ -105,6 +106,15 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	}
 	s.remember(p.Queue, found)
 	return found, nil
+}
+
+// kept is what the scripts read of a partition that removes dead messages in time, "" of
+// one that does not.
+func kept(s queueSettings) string {
+	if s.DeadRetention == 0 && s.MaxDead == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", s.DeadRetention, s.DeadRoom())
 }
 
 const listTimeout = time.Second

@@ -36,19 +36,21 @@ func settingsFields() []string {
 
 // settingsNames are those of lib/names.lua.
 func settingsNames() []string {
-	return []string{"max_body", "max_messages", "paused", "max_attempts", "lease", "backoff_base", "backoff_most"}
+	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "max_attempts", "lease", "backoff_base", "backoff_most"}
 }
 
 // settingsValues returns a value for each of settingsNames.
 func settingsValues(s queueSettings) []any {
-	return []any{s.MaxBody, s.MaxMessages, bit(s.Paused), s.MaxAttempts, s.Lease, s.BackoffBase, s.BackoffMost}
+	return []any{
+		s.MaxBody, s.MaxMessages, bit(s.Paused), s.DeadRetention, s.MaxDead, s.MaxAttempts, s.Lease, s.BackoffBase, s.BackoffMost,
+	}
 }
 
 // changedValues returns what a change makes of each, "" where it changes nothing.
 func changedValues(c store.Change) []any {
 	return []any{
-		optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused), optional(c.MaxAttempts), optional(c.Lease),
-		optional(c.BackoffBase), optional(c.BackoffMost),
+		optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused), optional(c.DeadRetention), optional(c.MaxDead),
+		optional(c.MaxAttempts), optional(c.Lease), optional(c.BackoffBase), optional(c.BackoffMost),
 	}
 }
 
@@ -65,8 +67,8 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 	}
 	settings = queueSettings{Version: number(fields[1]), Partitions: int(number(fields[2])), ChangedBy: text(fields[3])}
 	for i, value := range []any{
-		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.MaxAttempts, &settings.Lease,
-		&settings.BackoffBase, &settings.BackoffMost,
+		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.DeadRetention, &settings.MaxDead,
+		&settings.MaxAttempts, &settings.Lease, &settings.BackoffBase, &settings.BackoffMost,
 	} {
 		switch n := number(fields[4+i]); value := value.(type) {
 		case *int:

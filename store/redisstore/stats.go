@@ -13,10 +13,12 @@ func counterFields(c *store.Counters) ([]any, []*int64) {
 	names := []any{
 		"n:sent", "n:delivered", "n:acked", "n:nacked", "n:released", "n:rejected", "n:lease_lost",
 		"n:dead_lettered", "n:cancelled", "n:replaced", "n:expired", "n:redriven", "n:purged", "n:duplicates", "n:snoozed", "n:repeated",
+		"n:dead_expired",
 	}
 	return names, []*int64{
 		&c.Sent, &c.Delivered, &c.Acked, &c.Nacked, &c.Released, &c.Rejected, &c.LeaseLost,
 		&c.DeadLettered, &c.Cancelled, &c.Replaced, &c.Expired, &c.Redriven, &c.Purged, &c.Duplicates, &c.Snoozed, &c.Repeated,
+		&c.DeadExpired,
 	}
 }
 

@@ -17,6 +17,8 @@ type model struct {
 	now       int64 // unix µs
 	paused    bool
 	most      int64 // messages; 0: no limit
+	retention int64 // of dead messages, ms; 0: no limit
+	mostDead  int64 // 0: no limit
 	messages  map[store.ID]*entry
 	producers map[string]pushMemory
 	consumers map[string]claimMemory
@@ -234,6 +236,7 @@ func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
 		return store.ClaimResult{Deliveries: again, Wait: m.wait()}
 	}
 	m.sweep()
+	m.trim()
 	if m.paused {
 		return store.ClaimResult{Paused: true, Wait: m.wait()}
 	}
@@ -283,6 +286,19 @@ func (m *model) sweep() {
 			continue
 		}
 		m.lose(e)
+	}
+}
+
+// trim removes the dead messages that are over age or too many, the oldest first. Tests
+// have too few of them for the limit of a single claim.
+func (m *model) trim() {
+	dead := m.inOrder(store.Dead)
+	for i, e := range dead {
+		tooMany := m.mostDead > 0 && int64(len(dead)-i) > m.mostDead
+		if !tooMany && (m.retention == 0 || e.at+m.retention > m.floor()) {
+			return
+		}
+		m.remove(e, &m.counters.DeadExpired)
 	}
 }
 

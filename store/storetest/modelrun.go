@@ -286,11 +286,19 @@ func (r *trial) purge(s step) {
 	r.call(purgeCall(r, request))
 }
 
-// configure pauses, resumes, or limits the messages; mostly it opens the queue again.
+// configure pauses, resumes, or limits the messages, the dead ones too; mostly it opens the
+// queue again.
 func (r *trial) configure(s step) {
 	change := store.Change{Create: true, Paused: pointer(s.Flag && s.Key > 2), MaxMessages: pointer(int64(0))}
 	if s.Who == 0 {
 		change.MaxMessages = pointer(int64(s.Pick[0] + 1))
+	}
+	change.DeadRetention, change.MaxDead = pointer(int64(0)), pointer(int64(0))
+	switch {
+	case s.Who == 1 && s.Pick[0]%2 == 0:
+		change.MaxDead = pointer(int64(s.Pick[1] % 4))
+	case s.Who == 1:
+		change.DeadRetention = pointer(r.span(step{Span: 9 - s.Span}))
 	}
 	r.call(configureCall(r, change))
 }

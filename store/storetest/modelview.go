@@ -4,6 +4,14 @@ import "github.com/dueq-dev/dueq/store"
 
 // What can be seen of the model.
 
+// settings returns those of the queue.
+func (m *model) settings() store.Settings {
+	return store.Settings{
+		Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: m.most, Paused: m.paused,
+		DeadRetention: m.retention, MaxDead: m.mostDead,
+	}
+}
+
 // stateOf tells ready from scheduled.
 func (m *model) stateOf(e *entry) store.State {
 	if e.state == store.Scheduled && e.at <= m.floor() {

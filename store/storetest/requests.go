@@ -94,7 +94,13 @@ func configureCall(r *trial, c store.Change) request {
 			if c.MaxMessages != nil {
 				m.most = *c.MaxMessages
 			}
-			return store.Settings{Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: m.most, Paused: m.paused}
+			if c.DeadRetention != nil {
+				m.retention = *c.DeadRetention
+			}
+			if c.MaxDead != nil {
+				m.mostDead = *c.MaxDead
+			}
+			return m.settings()
 		},
 	}
 }

@@ -109,6 +109,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Promise10FullStoreDrains", fullStoreDrains()},
 		{"Expiry", expiry()},
 		{"DeadLetters", deadLetters()},
+		{"DeadRetention", deadRetention()},
 		{"Purge", purge()},
 		{"Reading", reading()},
 		{"Settings", settings()},

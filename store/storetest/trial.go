@@ -302,8 +302,7 @@ func (r *trial) compareStats() {
 	got := all[0]
 	got.Settings = content(got.Settings)
 	want := store.Stats{
-		Queue: r.p.Queue, Counters: r.m.counters,
-		Settings:  store.Settings{Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: r.m.most, Paused: r.m.paused},
+		Queue: r.p.Queue, Counters: r.m.counters, Settings: r.m.settings(),
 		Scheduled: int64(len(r.m.records(store.Scheduled))), Leased: int64(len(r.m.records(store.Leased))), Dead: int64(len(r.m.records(store.Dead))),
 	}
 	if ready := r.m.records(store.Ready); len(ready) > 0 {

@@ -1,5 +1,5 @@
--- PURPOSE puts back leases that ran out, then hands out messages that are due
--- TRANSITION ready -> leased; leased -> ready, scheduled, dead, (gone); ready -> (gone) when expired, or at once when asked to; ready -> dead when the record cannot be read
+-- PURPOSE puts back leases that ran out, removes dead messages that need not be kept, then hands out messages that are due
+-- TRANSITION ready -> leased; leased -> ready, scheduled, dead, (gone); ready -> (gone) when expired, or at once when asked to; ready -> dead when the record cannot be read; dead -> (gone) when it is over age, or there are too many
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
@@ -17,7 +17,7 @@
 -- ARGV[9] version | int | ms | of the settings that the caller knows; empty: none
 -- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" or "index:failures.snoozes" of the deliveries that had any or are suspected, with "u" or "c" behind it for those whose last lease ran out, and "+earlier" for those that have deliveries of earlier occurrences; no more than the wait when nothing is handed out. {3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
 -- CODES -
--- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
+-- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
 -- USES open time record fetch receipt history count forget plan graves bury calls crash sweep ready hand deliver
@@ -31,6 +31,11 @@ if not answer and lease <= now then
   sweep(tonumber(ARGV[7]))
   lease = soonest()
 end
+local more = false
+if s[8] and not answer then
+-- USES exhume trim
+  more = trim()
+end
 if answer then
   replay(answer)
 elseif s[4] ~= '1' then
@@ -42,7 +47,7 @@ if not answer and (handed > 0 or ARGV[6] == '1') then
   if handed == 0 then redis.call('ZREM', KEYS[3], '-') end
   remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)
 end
-local next = lease
+local next = more and math.min(lease, now + 100) or lease
 if s[4] ~= '1' then
   next = math.min(next, tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge)
 end

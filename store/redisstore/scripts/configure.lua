@@ -12,7 +12,8 @@
 -- ARGV[4] partitions | int | - | 1 to 1024
 -- ARGV[5] changed_by | text | - | the token of the change that made them, can be empty
 -- ARGV[6] room | int | messages | how many live messages the partition holds at most; 0: no limit
--- ARGV[7...] what lib/names.lua lists | text | - | -
+-- ARGV[7] keep | text | - | "ms n": for how long and how many dead messages are kept, 0: no limit; empty: neither is limited
+-- ARGV[8...] what lib/names.lua lists | text | - | -
 -- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/names.lua lists}
 -- CODES -
 -- COST O(1); at most 12 redis.calls
@@ -36,7 +37,8 @@ local function put(name, value)
 end
 put('changed_by', ARGV[5])
 put('room', ARGV[6])
-for i = 1, #names do put(names[i], ARGV[6 + i]) end
+put('keep', ARGV[7])
+for i = 1, #names do put(names[i], ARGV[7 + i]) end
 redis.call('HSET', KEYS[1], unpack(set))
 redis.call('HDEL', KEYS[1], unpack(clear))
 if s[4] == '1' and not paused then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end

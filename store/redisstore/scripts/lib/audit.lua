@@ -64,7 +64,7 @@ local function audit_side(field, value)
   elseif kind == 'd' then
     return audit_graves(field, name, value)
   elseif not kind then
-    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, room = 1, tried = 1, stops = 1, largest = 1}
+    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, room = 1, keep = 1, tried = 1, stops = 1, largest = 1}
     for i = 1, #names do known[names[i]] = 1 end
     if not known[field] and not string.match(field, '^n:[a-z_]+$') then bad(field, 'is not known') end
     return

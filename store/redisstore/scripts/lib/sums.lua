@@ -5,9 +5,9 @@ local function complete()
   return redis.call('HLEN', KEYS[2]) - 1 == places
 end
 local function audit_sums(most)
-  local n = redis.call('HMGET', KEYS[1], 'n:sent', 'n:acked', 'n:cancelled', 'n:replaced', 'n:expired', 'n:purged')
+  local n = redis.call('HMGET', KEYS[1], 'n:sent', 'n:acked', 'n:cancelled', 'n:replaced', 'n:expired', 'n:purged', 'n:dead_expired')
   for i = 1, #n do n[i] = tonumber(n[i]) or 0 end
-  local left = n[2] + n[3] + n[4] + n[5] + n[6]
+  local left = n[2] + n[3] + n[4] + n[5] + n[6] + n[7]
   local live = redis.call('HLEN', KEYS[2]) - 1
   local places = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 3
   if live ~= places then bad('', live .. ' records, but ' .. places .. ' places') end
