@@ -48,7 +48,7 @@ format: $(LINT) ## format the code
 	$(LINT) fmt ./...
 
 .PHONY: generate
-generate: ## regenerate docs/REDIS.md from the headers of the Lua scripts
+generate: ## regenerate docs/REDIS.md from the headers of the Lua scripts, and the pictures of the documents
 	$(GO) generate ./...
 
 .PHONY: fuzz
