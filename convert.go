@@ -87,6 +87,6 @@ func toRecord(queue string, r store.Record) Record {
 		ID: r.ID.String(), Queue: queue, Key: r.Key, Headers: r.Headers, Body: r.Body, BodySize: r.BodySize,
 		State: State(r.State), At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
 		Attempt: r.Attempt - r.Earlier, Token: int64(r.Attempt), Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
-		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Repeat: toRepeat(r.Repeat),
 	}
 }

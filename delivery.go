@@ -35,6 +35,7 @@ type Delivery struct {
 
 	queue  *Queue
 	holder holder
+	recurs bool
 }
 
 // holder settles the delivery it belongs to.
@@ -53,7 +54,7 @@ func makeDelivery(q *Queue, d *store.Delivery, h holder) Delivery {
 		ID: id.String(), Queue: q.name, Key: d.Key, Headers: d.Headers, Body: d.Body,
 		Attempt: d.Receipt.Attempt - d.Earlier, Token: int64(d.Receipt.Attempt), Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
 		Due: fromInstant(d.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(d.Expiry),
-		queue: q, holder: h,
+		queue: q, holder: h, recurs: d.Repeat != "",
 	}
 }
 
@@ -63,8 +64,9 @@ func makeDelivery(q *Queue, d *store.Delivery, h holder) Delivery {
 // new attempts.
 func (d *Delivery) LastAttempt() bool { return d.Failures+1 >= d.MaxAttempts }
 
-// Ack says that the message is done: leased -> (gone). Errors: [ErrLeaseLost]. A
-// message that is already gone is no error.
+// Ack says that the message is done: leased -> (gone), or of a recurring one that this
+// occurrence is: leased -> scheduled for the next. Errors: [ErrLeaseLost]. A message that is
+// already gone is no error.
 func (d *Delivery) Ack(ctx context.Context) error {
 	return d.settleAfter(ctx, store.Ack, 0, nil)
 }
@@ -153,6 +155,9 @@ func (d *Delivery) admit(ctx context.Context, verdict error) error {
 	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
 	if next, ok := errors.AsType[*nextError](verdict); ok && v.Verdict == store.Nack {
 		return d.send(ctx, next.messages)
+	}
+	if v.Verdict == store.Again && d.recurs && v.Next.TTL != 0 {
+		return invalid("ttl", "of %s: it would end all occurrences of a recurring message", fromSpan(v.Next.TTL))
 	}
 	if v.Verdict != store.Again || len(v.Next.Body) == 0 {
 		return verdict

@@ -37,6 +37,10 @@ type Message struct {
 	// Replace takes Key from the message that has it, if that one is scheduled or
 	// ready, and removes that message. One that is leased is still [ErrDuplicate].
 	Replace bool
+	// Repeat makes the message recur, see [Repeat]. It needs a Key, and TTL must be 0. Where
+	// Delay and Due are 0, it is due first at the first time of the schedule that is to come, by
+	// the store's clock; to find that out, Send makes one call more.
+	Repeat Repeat
 }
 
 // Schedule is a new due time for a message: after Delay, or at Due; one of the two.

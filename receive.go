@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/internal/receiver"
+	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -187,12 +189,34 @@ func (p *poll) ask(ctx context.Context, index int, patience time.Duration) (enou
 		return true
 	}
 	p.served = true
+	passed := false
 	for i := range result.Deliveries {
 		d := &result.Deliveries[i]
-		p.found = append(p.found, newDelivery(p.queue, d, &received{client.receiver, from, d.Receipt}))
+		h := &received{client.receiver, from, d.Receipt, series.Of(d)}
+		if p.pass(ctx, d, h) {
+			passed = true
+			continue
+		}
+		p.found = append(p.found, newDelivery(p.queue, d, h))
 	}
 	p.wait = min(p.wait, result.Wait)
+	if passed && len(p.found) < p.config.Max {
+		return p.ask(ctx, index, patience) // what comes next is due as well
+	}
 	return len(p.found) == p.config.Max
+}
+
+// pass reports whether a delivery is not for the caller, and has its series go on without it.
+// If that fails, the message comes back when its lease has run out.
+func (p *poll) pass(ctx context.Context, d *store.Delivery, h *received) bool {
+	v, why := consumer.Passed(d, 0)
+	if v == nil {
+		return false
+	}
+	p.queue.client.log.WarnContext(ctx, "dueq: an occurrence of a recurring message is left out",
+		slog.String("queue", p.queue.name), slog.String("key", d.Key), slog.Any("cause", why))
+	_ = h.Settle(ctx, *v)
+	return true
 }
 
 // outcome returns what was found; an error only if that is nothing.
@@ -228,11 +252,14 @@ type received struct {
 	receiver  *receiver.Receiver
 	partition store.Partition
 	receipt   store.Receipt
+	part      *series.Part
 }
 
 // Settle asks the store once.
 func (r *received) Settle(ctx context.Context, v consumer.Verdict) error {
-	item := store.Settlement{Receipt: r.receipt, Delay: v.Delay, Failure: consumer.Cut(v.Failure), Next: v.Next}
+	item := receiver.Item{
+		Settlement: store.Settlement{Receipt: r.receipt, Delay: v.Delay, Failure: consumer.Cut(v.Failure), Next: v.Next}, Part: r.part,
+	}
 	code, err := r.receiver.Settle(ctx, r.partition, v.Verdict, item)
 	if err != nil {
 		return err

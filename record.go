@@ -42,6 +42,7 @@ type Record struct {
 	// an error, "snoozed: " and a reason, or "lease ran out". "" if none.
 	LastFailure string
 	Cancelling  bool // leased, and its holder has been asked to stop
+	Repeat      Repeat
 }
 
 // Get returns a message with its whole body, live or dead. Errors: [ErrNotFound] when

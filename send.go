@@ -109,6 +109,8 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 		return SendResult{Err: fail("send", q.name, "", o.Err)}
 	case o.Err != nil:
 		return SendResult{ID: id.String(), Err: fail("send", q.name, id.String(), o.Err)}
+	case o.Result.Code == store.CodeOK && !o.Result.Holder.IsZero(): // which is what was declared
+		return SendResult{ID: o.Result.Holder.String()}
 	case o.Result.Code == store.CodeOK:
 		return SendResult{ID: id.String()}
 	case o.Result.Code == store.CodeStale:
@@ -135,6 +137,9 @@ func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, error) 
 		sent.MaxAttempts = settings.MaxAttempts
 	}
 	if err := q.identify(&sent, settings.Partitions); err != nil {
+		return sent, err
+	}
+	if err := q.schedule(ctx, &sent); err != nil {
 		return sent, err
 	}
 	return sent, sent.Validate(settings.MaxBody)
@@ -186,9 +191,13 @@ func (m *Message) plain() (store.Message, error) {
 	if m.TTL < 0 {
 		return store.Message{}, invalid("ttl", "%s is negative", m.TTL)
 	}
+	repeat, err := m.Repeat.text()
+	if err != nil {
+		return store.Message{}, err
+	}
 	sent := store.Message{
 		Key: m.Key, Headers: m.Headers, Body: m.Body, Due: due, Delay: delay,
-		MaxAttempts: m.MaxAttempts, TTL: toSpan(m.TTL), Replace: m.Replace,
+		MaxAttempts: m.MaxAttempts, TTL: toSpan(m.TTL), Replace: m.Replace, Repeat: repeat,
 	}
 	if m.MaxAttempts == 0 {
 		sent.MaxAttempts = defaultMaxAttempts

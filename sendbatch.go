@@ -57,7 +57,7 @@ func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults,
 		}
 		b := &batch{queue: q, results: results, partitions: map[int]*share{}}
 		for _, i := range places {
-			b.add(i, &messages[i], settings)
+			b.add(ctx, i, &messages[i], settings)
 		}
 		b.send(ctx)
 		if places = rerouted(results, places); try == reroutes {
@@ -135,24 +135,27 @@ type share struct {
 }
 
 // add gives a message its partition, or its error.
-func (b *batch) add(i int, m *Message, settings store.Settings) {
+func (b *batch) add(ctx context.Context, i int, m *Message, settings store.Settings) {
 	q := b.queue
 	sent, err := m.plain()
 	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
 		sent.MaxAttempts = settings.MaxAttempts
 	}
 	if err == nil {
-		err = b.place(i, sent, settings)
+		err = b.place(ctx, i, sent, settings)
 	}
 	if err != nil {
 		b.results[i] = SendResult{Err: fail("send", q.name, m.ID, err)}
 	}
 }
 
-func (b *batch) place(i int, m store.Message, settings store.Settings) error {
+func (b *batch) place(ctx context.Context, i int, m store.Message, settings store.Settings) error {
 	if m.Key == "" && m.ID.IsZero() {
 		m.ID, m.New, m.Of = route.NewID(b.turn(&m, settings.Partitions).partition.Index), true, settings.Partitions
 	} else if err := b.queue.identify(&m, settings.Partitions); err != nil {
+		return err
+	}
+	if err := b.queue.schedule(ctx, &m); err != nil {
 		return err
 	}
 	if err := m.Validate(settings.MaxBody); err != nil {

@@ -74,10 +74,11 @@ func pick(deliveries []*Delivery, places []int) []*Delivery {
 
 // settle settles deliveries in one call, and returns the error of each.
 func (s source) settle(ctx context.Context, deliveries []*Delivery, v store.Verdict, how store.Settlement) []error {
-	items := make([]store.Settlement, len(deliveries))
+	items := make([]receiver.Item, len(deliveries))
 	for n, d := range deliveries {
-		items[n] = how
-		items[n].Receipt = d.holder.(*received).receipt
+		r := d.holder.(*received)
+		items[n] = receiver.Item{Settlement: how, Part: r.part}
+		items[n].Receipt = r.receipt
 	}
 	err := ctx.Err()
 	var codes []store.Code

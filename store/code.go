@@ -20,13 +20,14 @@ const (
 	CodeLeaseLost Code = 10 // the receipt is not that of the current delivery
 	CodeCancelled Code = 11 // the message's cancellation was asked for
 	CodeExpires   Code = 12 // the TTL ends before the due time
+	CodeChanged   Code = 13 // the message has another schedule
 )
 
 // String returns the code's word, as used in metrics and logs.
 func (c Code) String() string {
 	names := [...]string{
 		"ok", "duplicate", "conflict", "full", "too_far", "stale",
-		"not_found", "running", "dead", "gone", "lease_lost", "cancelled", "expires",
+		"not_found", "running", "dead", "gone", "lease_lost", "cancelled", "expires", "changed",
 	}
 	if c < 0 || int(c) >= len(names) {
 		return fmt.Sprintf("code(%d)", int(c))

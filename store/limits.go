@@ -13,6 +13,7 @@ const (
 	MaxKey        = 255              // bytes of a key
 	MaxHeaders    = 64               // headers of a message
 	MaxHeaderSize = 8 << 10          // bytes of all header names and values together
+	MaxRepeat     = 255              // bytes of a schedule
 	MaxBody       = 4 << 20          // bytes: the highest Settings.MaxBody
 	MaxAttempts   = 1000             // highest Message.MaxAttempts
 	MaxFailure    = 1 << 10          // bytes of a failure text; longer ones are cut

@@ -11,6 +11,10 @@ type Message struct {
 	MaxAttempts int   // failures after which the message is dead, from 1
 	TTL         int64 // span from the push after which it is no longer delivered; 0: none
 	Replace     bool  // take the key from a scheduled or ready message, removing that one
+	// Repeat is the schedule of a recurring message, as its clients read it; "": none. Stores
+	// compare schedules and understand none. A message with one needs a Key and has no TTL. It
+	// declares the message with that key: see [PushResult].
+	Repeat string
 	// New says that the ID was made for this push, so that nothing can have had it
 	// before: a store need not look. In a push that repeats one of unknown outcome it is
 	// ignored.
@@ -50,6 +54,7 @@ type Record struct {
 	Snoozes     int   // deliveries that were snoozed, likewise
 	LastFailure string
 	Cancelling  bool // leased, and its holder has been asked to stop
+	Repeat      string
 }
 
 // Delivery is a message handed to a consumer.
@@ -65,6 +70,13 @@ type Delivery struct {
 	Failures    int // before this delivery
 	Snoozes     int // likewise
 	Suspicion   Suspicion
+
+	// Repeat is the message's schedule, and Now then the instant of the claim: from the first
+	// time of the schedule after Due on, the occurrence is late by more than the schedule allows.
+	// One with Failures of MaxAttempts or more is spent: its last lease ran out, and nothing
+	// is left to do but to settle it with Reject.
+	Repeat string
+	Now    int64
 }
 
 // Ref names one message, by id or, when ID is zero, by key.

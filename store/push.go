@@ -17,9 +17,14 @@ type PushRequest struct {
 // PushResult tells what became of one message: OK (stored, now or by an earlier
 // try), Duplicate (Holder has the key), Conflict (another message has the id), Full,
 // TooFar, Expires (the TTL ends before the due time), Stale.
+//
+// A message with Repeat whose key a live message with Repeat has is not stored, and its result
+// is OK, with that one as Holder. If their schedules differ, the holder gets all that the
+// message has but its id; unless it is leased it is due as the message is, with its failures,
+// snoozes and failure text forgotten.
 type PushResult struct {
 	Code   Code
-	Holder ID // of the key, with Duplicate
+	Holder ID // of the key, with Duplicate; with OK, the message that was declared
 }
 
 // Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing

@@ -10,7 +10,7 @@ import (
 type Receipt struct {
 	ID      ID
 	Attempt int  // the delivery's number, from 1; it grows with every delivery of the message
-	Keyed   bool // the message has a key, which must be freed with it
+	Keyed   bool // the message has a key, or names one as the dead letter of an occurrence: its end concerns more than itself
 }
 
 // maxReceipt is the length of the longest Receipt as text.

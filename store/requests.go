@@ -32,7 +32,7 @@ func (r RedriveRequest) Validate() error {
 		return err
 	}
 	for i := range r.Items {
-		if err := validateDelay("delay", r.Items[i].Delay); err != nil {
+		if err := validateDelay(r.Items[i].Delay); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,9 @@
 package store
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Verdict is what a consumer says about a delivery.
 type Verdict string
@@ -38,8 +41,8 @@ type SettleRequest struct {
 // Start); LeaseLost (another delivery may have begun; nothing was changed); Cancelled
 // (for Nack, Release, Snooze, Again, Reject: removed, as was asked for; for Extend and Start: the
 // holder should stop, the lease is extended); Dead (Nack used up the attempts; for Again, the
-// record cannot be read); for Again, TooFar and Expires (the TTL ends before the due time),
-// with nothing changed. A verdict repeated
+// record cannot be read); where Next counts, TooFar, Expires (the TTL ends before the due time)
+// and Changed, with nothing changed. A verdict repeated
 // with the same receipt gets the same code, or Gone.
 //
 // A lease that has run out can still be settled for as long as no claim has put
@@ -49,7 +52,15 @@ type Settlement struct {
 	Delay   int64  // Nack, Release, Snooze, Again: span to the new due time; Extend, Start: span to the new end of the lease
 	Failure string // Nack, Reject, Snooze: why, at most MaxFailure bytes
 	// Next is for Again. nil: due after Delay, with the body as it was and no TTL.
-	Next *Occurrence
+	//
+	// With Nack and Reject it is for messages with Repeat, and says when the message is due
+	// next if this occurrence fails for good: then, in one step, the occurrence becomes a dead
+	// letter with the id Letter, and the message is scheduled as Again does it. The dead letter
+	// has the body and headers, the history and the key of the message, but no schedule; it
+	// names the key and never holds it, also when it is redriven. It counts as sent and dead
+	// lettered. The code is Dead for Nack, OK for Reject. Without Next, the message itself dies.
+	Next   *Occurrence
+	Letter ID // of the partition of Receipt.ID
 }
 
 // Occurrence is one of several times that a message is delivered for.
@@ -59,6 +70,9 @@ type Occurrence struct {
 	Body []byte
 	// NewBody: Body is in the place of the body before.
 	NewBody bool
+	// Repeat is the schedule from which Due was computed; "": not checked. If the message has
+	// another one by now, nothing is changed and the code is Changed.
+	Repeat string
 }
 
 // Size returns what a settlement counts against MaxBatchBytes.
@@ -106,7 +120,20 @@ func (s Settlement) validate(v Verdict) error {
 	if v == Again && s.Next != nil {
 		return s.Next.Validate(s.Delay)
 	}
-	return validateDelay("delay", s.Delay)
+	if (v == Nack || v == Reject) && s.Next != nil {
+		return cmp.Or(s.validateLetter(), validateDelay(s.Delay))
+	}
+	return validateDelay(s.Delay)
+}
+
+func (s Settlement) validateLetter() error {
+	switch {
+	case s.Letter.IsZero() || s.Letter.Partition() != s.Receipt.ID.Partition():
+		return invalid("letter", "%s is not an id of the partition of %s", s.Letter, s.Receipt.ID)
+	case s.Next.NewBody || s.Next.TTL != 0:
+		return invalid("next", "has a body or a TTL, which only again can have")
+	}
+	return ValidateRepeat(s.Next.Repeat)
 }
 
 // Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing wrong with

@@ -90,6 +90,10 @@ type Store interface {
 	// names, so that its cost does not grow with the consumers.
 	Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error
 
+	// Now returns the store's clock, as it is for a partition, in unix ms. The partition need
+	// not exist.
+	Now(ctx context.Context, p Partition) (int64, error)
+
 	// Leave says that consumers make no more claims of a partition and repeat none: the
 	// store may drop their last answers. It still knows the numbers, so a claim of theirs
 	// that arrives late hands out nothing new. The partition need not exist.

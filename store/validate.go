@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"unicode"
@@ -52,7 +53,9 @@ func (r Ref) Validate() error {
 }
 
 // Size returns what a message counts against MaxBatchBytes.
-func (m *Message) Size() int { return len(m.Key) + headerSize(m.Headers) + len(m.Body) }
+func (m *Message) Size() int {
+	return len(m.Key) + len(m.Repeat) + headerSize(m.Headers) + len(m.Body)
+}
 
 // Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing
 // wrong with m. maxBody is the queue's Settings.MaxBody.
@@ -74,6 +77,9 @@ func (m *Message) Validate(maxBody int) error {
 	if err := validateDue(m.Due, m.Delay); err != nil {
 		return err
 	}
+	if m.Repeat != "" {
+		return cmp.Or(m.validateRepeat(), m.validateLife())
+	}
 	return m.validateLife()
 }
 
@@ -85,6 +91,31 @@ func (m *Message) validateLife() error {
 		return invalid("replace", "needs a key")
 	}
 	return validateTTL(m.TTL, m.Delay)
+}
+
+func (m *Message) validateRepeat() error {
+	switch {
+	case m.Key == "":
+		return invalid("repeat", "needs a key, by which the message can be declared again")
+	case m.TTL != 0:
+		return invalid("ttl", "%d ms together with repeat: a TTL would end all occurrences", m.TTL)
+	}
+	return ValidateRepeat(m.Repeat)
+}
+
+// ValidateRepeat returns an *Error of kind ErrInvalid unless text is 1 to MaxRepeat bytes of
+// printable ASCII, a letter of a-z first. (A store may keep a schedule where it otherwise keeps
+// a number.)
+func ValidateRepeat(text string) error {
+	switch {
+	case len(text) > MaxRepeat:
+		return invalid("repeat", "%d bytes, the limit is %d", len(text), MaxRepeat)
+	case text == "" || text[0] < 'a' || text[0] > 'z':
+		return invalid("repeat", "%s does not begin with a letter of a-z", quote(text))
+	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
+		return invalid("repeat", "%s has characters that are not printable ASCII", quote(text))
+	}
+	return nil
 }
 
 func validateTTL(ttl, delay int64) error {
@@ -139,15 +170,15 @@ func validateDue(due, delay int64) error {
 	case due != 0 && delay != 0:
 		return invalid("due", "is given together with a delay, want one of them")
 	}
-	return validateDelay("delay", delay)
+	return validateDelay(delay)
 }
 
-func validateDelay(field string, delay int64) error {
+func validateDelay(delay int64) error {
 	if delay < 0 {
-		return invalid(field, "%d ms is negative", delay)
+		return invalid("delay", "%d ms is negative", delay)
 	}
 	if delay > MaxDelay {
-		return invalid(field, "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay))
+		return invalid("delay", "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay))
 	}
 	return nil
 }

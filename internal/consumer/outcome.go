@@ -32,6 +32,7 @@ type outcomes struct {
 	panics  quota
 	lapsing quota
 	taken   quota
+	passed  quota
 }
 
 func newOutcomes(c Config) *outcomes {
@@ -44,6 +45,7 @@ func newOutcomes(c Config) *outcomes {
 		panics:  quota{write: c.Log.Error, text: "dueq: handler panicked"},
 		lapsing: quota{write: c.Log.Warn, text: "dueq: lease about to run out, the context of the handler ends"},
 		taken:   quota{write: c.Log.Warn, text: "dueq: lease lost while the message was held"},
+		passed:  quota{write: c.Log.Warn, text: "dueq: an occurrence of a recurring message is left out"},
 	}
 }
 
@@ -89,7 +91,7 @@ func (o *outcomes) logPanic(p *panicError, attributes func() []any) {
 
 // end logs how much was left out of the log.
 func (o *outcomes) end() {
-	for _, q := range []*quota{&o.failed, &o.dead, &o.lost, &o.givenUp, &o.panics, &o.lapsing, &o.taken} {
+	for _, q := range []*quota{&o.failed, &o.dead, &o.lost, &o.givenUp, &o.panics, &o.lapsing, &o.taken, &o.passed} {
 		q.end()
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -211,7 +212,7 @@ func (s *settler) try(ctx context.Context, t target, items []settling, places []
 	for n, i := range places {
 		r.Items[n] = items[i].settlement()
 	}
-	codes, err := s.call(ctx, t.partition, r)
+	codes, err := s.call(ctx, t.partition, r, partsOf(items, places))
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
 			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
@@ -227,19 +228,19 @@ func (s *settler) try(ctx context.Context, t target, items []settling, places []
 // call makes a call, and when it has taken a third of the lease the same call once more
 // beside it: the reply of the first may be stalled, and the leases must not run out for
 // that. The first success counts.
-func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
+func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleRequest, parts []*series.Part) ([]store.Code, error) {
 	ctx, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
 	var second atomic.Pointer[[]store.Code]
 	s.seconds.Add(1)
 	timer := time.AfterFunc(s.patience, func() {
 		defer s.seconds.Done()
-		if codes, err := s.store.Settle(ctx, p, r); err == nil {
+		if codes, err := series.Settle(ctx, s.store, p, r, parts); err == nil {
 			second.Store(&codes)
 			end()
 		}
 	})
-	codes, err := s.store.Settle(ctx, p, r)
+	codes, err := series.Settle(ctx, s.store, p, r, parts)
 	if timer.Stop() {
 		s.seconds.Done()
 	}

@@ -36,6 +36,10 @@ func (w *work) handleBatch(life, lasting context.Context, all []*Held) {
 		w.capacity.give(len(all))
 		return
 	}
+	all = slices.DeleteFunc(all, func(h *Held) bool { return w.pass(life, h) })
+	if len(all) == 0 {
+		return
+	}
 	crashed, safe := w.crashed(all)
 	if len(crashed) == 0 {
 		w.runBatch(life, lasting, safe, func() {})

@@ -116,6 +116,9 @@ func (w *work) worker(life context.Context) {
 // handle runs the handler on one delivery and has it settled. The handler's context is a
 // child of lasting.
 func (w *work) handle(life, lasting context.Context, h *Held) {
+	if w.pass(life, h) {
+		return
+	}
 	done, ok := w.isolate(h)
 	if !ok {
 		return

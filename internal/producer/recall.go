@@ -113,7 +113,7 @@ func (u *push) among(byID map[store.ID]*store.Message) []int {
 	var again []int
 	for i := range u.messages {
 		m := &u.messages[i]
-		if n := byID[m.ID]; n != nil && n.Key == m.Key && n.MaxAttempts == m.MaxAttempts &&
+		if n := byID[m.ID]; n != nil && n.Key == m.Key && n.MaxAttempts == m.MaxAttempts && n.Repeat == m.Repeat &&
 			bytes.Equal(n.Body, m.Body) && maps.Equal(n.Headers, m.Headers) {
 			again = append(again, i)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -14,7 +15,13 @@ type target struct {
 }
 
 // line joins verdicts on deliveries of one partition that are given at the same time.
-type line = batch.Line[store.Settlement, settled]
+type line = batch.Line[Item, settled]
+
+// Item is the verdict's detail for one delivery.
+type Item struct {
+	store.Settlement
+	Part *series.Part // nil unless the message recurs
+}
 
 // settled is what the store said of one of them.
 type settled struct {
@@ -24,9 +31,9 @@ type settled struct {
 
 // Settle reports one verdict to the store, once, together with others that are given at the
 // same time. It returns when ctx ends; then the verdict may have been applied.
-func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdict, item store.Settlement) (store.Code, error) {
+func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdict, item Item) (store.Code, error) {
 	// What one caller got wrong must not fail the call for others.
-	if err := (store.SettleRequest{Verdict: v, Items: []store.Settlement{item}}).Validate(); err != nil {
+	if err := (store.SettleRequest{Verdict: v, Items: []store.Settlement{item.Settlement}}).Validate(); err != nil {
 		return 0, err
 	}
 	said, fate := r.line(target{p, v}).Do(ctx, item)
@@ -37,8 +44,18 @@ func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdic
 }
 
 // SettleAll reports the same verdict on up to store.MaxBatch deliveries to the store, once.
-func (r *Receiver) SettleAll(ctx context.Context, p store.Partition, v store.Verdict, items []store.Settlement) ([]store.Code, error) {
-	return r.store.Settle(ctx, p, store.SettleRequest{Verdict: v, Items: items})
+func (r *Receiver) SettleAll(ctx context.Context, p store.Partition, v store.Verdict, items []Item) ([]store.Code, error) {
+	request, parts := store.SettleRequest{Verdict: v, Items: make([]store.Settlement, len(items))}, []*series.Part(nil)
+	for i := range items {
+		request.Items[i] = items[i].Settlement
+		if items[i].Part != nil && parts == nil {
+			parts = make([]*series.Part, len(items))
+		}
+		if parts != nil {
+			parts[i] = items[i].Part
+		}
+	}
+	return series.Settle(ctx, r.store, p, request, parts)
 }
 
 func (r *Receiver) line(t target) *line {
@@ -48,17 +65,17 @@ func (r *Receiver) line(t target) *line {
 	if l == nil {
 		l = &line{
 			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-			Size: (*store.Settlement).Size,
+			Size: func(item *Item) int { return item.Size() },
 			Root: context.WithoutCancel,
-			Call: func(ctx context.Context, items []store.Settlement) []settled { return r.tell(ctx, t, items) },
+			Call: func(ctx context.Context, items []Item) []settled { return r.tell(ctx, t, items) },
 		}
 		r.lines[t] = l
 	}
 	return l
 }
 
-func (r *Receiver) tell(ctx context.Context, t target, items []store.Settlement) []settled {
-	codes, err := r.store.Settle(ctx, t.partition, store.SettleRequest{Verdict: t.verdict, Items: items})
+func (r *Receiver) tell(ctx context.Context, t target, items []Item) []settled {
+	codes, err := r.SettleAll(ctx, t.partition, t.verdict, items)
 	all := make([]settled, len(items))
 	for i := range all {
 		all[i].err = err

@@ -171,22 +171,53 @@ func (s *Store) claimDurably(ctx context.Context, part *partition, r store.Claim
 // body beside the headers of before, the step is run again.
 func (s *Store) settleDurably(ctx context.Context, part *partition, r store.SettleRequest) (codes []store.Code, err error) {
 	var failed error
+	letters, missing := part.lettersSize(&r), 0
 	step := func(now instant) {
-		if part.readable(&r) {
+		if missing = part.lettersSizeLocked(&r); missing <= letters && part.readable(&r) {
 			codes, failed = part.settle(r, now)
 		}
 	}
-	if s.log == nil || r.Verdict != store.Again {
-		err = s.change(ctx, part, settleEffort(&r), step)
+	if s.log == nil || r.Verdict != store.Again && letters == 0 {
+		err = s.change(ctx, part, settleEffort(&r, letters), step)
 	} else {
 		for a := (&ahead{log: s.log}); err == nil && a.next(); {
-			err = s.change(ctx, part, settleEffort(&r), part.withAhead(a, step))
+			err = s.change(ctx, part, settleEffort(&r, letters), part.withAhead(a, step))
 		}
+	}
+	if err == nil && missing > letters { // a message has been declared with a longer body meanwhile
+		return s.settleDurably(ctx, part, r)
 	}
 	if err := cmp.Or(err, failed); err != nil {
 		return nil, err
 	}
 	return codes, nil
+}
+
+// lettersSize returns how many bytes of the log the dead letters can take that a settle makes
+// of occurrences.
+func (p *partition) lettersSize(r *store.SettleRequest) int {
+	if p.journal == nil || !slices.ContainsFunc(r.Items, func(item store.Settlement) bool { return item.Next != nil }) {
+		return 0
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lettersSizeLocked(r)
+}
+
+func (p *partition) lettersSizeLocked(r *store.SettleRequest) int {
+	size := 0
+	if p.journal == nil || r.Verdict == store.Again {
+		return size
+	}
+	for i := range r.Items {
+		if r.Items[i].Next == nil {
+			continue
+		}
+		if e := p.held(r.Items[i].Receipt); e != nil && e.parts(r.Verdict, &r.Items[i]) {
+			size += messageSize + int(e.stored.size) + max(len(r.Items[i].Failure), len(e.past().failure))
+		}
+	}
+	return size
 }
 
 // readable reports whether what a settle has to know can be had without reading a file,
@@ -197,7 +228,9 @@ func (p *partition) readable(r *store.SettleRequest) bool {
 	}
 	all := true
 	for i := range r.Items {
-		if e := p.held(r.Items[i].Receipt); e != nil && r.Items[i].Following().NewBody && !p.journal.ahead.has(e.stored) {
+		item := &r.Items[i]
+		e := p.held(item.Receipt)
+		if e != nil && (item.Following().NewBody || e.parts(r.Verdict, item)) && !p.journal.ahead.has(e.stored) {
 			all = false
 		}
 	}

@@ -40,10 +40,11 @@ func (p *partition) count(c counter) {
 	p.journal.counted(c)
 }
 
-// insert adds a message: (none) -> waiting until e.at. It takes its key.
-func (p *partition) insert(e *entry) {
-	p.journal.put(e, waiting)
-	p.add(e, waiting)
+// insert adds a message: (none) -> waiting until e.at, or dead since then. It takes its key
+// unless it is dead.
+func (p *partition) insert(e *entry, s state) {
+	p.journal.put(e, s)
+	p.add(e, s)
 }
 
 // remove drops a message with all that is known of it: any state -> (gone). Its key
@@ -110,17 +111,34 @@ func (p *partition) renew(e *entry, due, expiry int64) {
 	p.waiting.add(e)
 }
 
-// replace is renew with another content, which has the same key.
-func (p *partition) replace(e *entry, content payload, due, expiry int64) {
+// renewWith is renew with another content, which has the same key.
+func (p *partition) renewWith(e *entry, content payload, due, expiry int64) {
+	p.setExpiry(e, expiry)
+	e.forgetLease()
+	p.setContent(e, content, waiting, due)
+}
+
+// replace gives a message all that m has but its id: waiting -> waiting until at,
+// leased -> leased until at.
+func (p *partition) replace(e *entry, m *store.Message, s state, at int64) {
+	e.maxAttempts = uint16(m.MaxAttempts)
+	e.setRepeat(m.Repeat)
+	p.setContent(e, newPayload(m), s, at)
+}
+
+// setContent gives a live message another content with the same key, and a place.
+func (p *partition) setContent(e *entry, content payload, s state, at int64) {
 	p.freeKey(e) // the map may have the key in the memory of the content before
 	p.leave(e)
-	p.setExpiry(e, expiry)
-	e.at = due
-	e.forgetLease()
-	e.content = content
-	p.journal.put(e, waiting)
-	e.state = waiting
-	p.waiting.add(e)
+	p.queue.store.live.drop(e)
+	e.at, e.content, e.stored = at, content, stored{}
+	p.journal.put(e, s)
+	e.state = s
+	if s == leased {
+		p.leased.add(e)
+	} else {
+		p.waiting.add(e)
+	}
 	p.takeKey(e)
 }
 

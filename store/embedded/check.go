@@ -110,9 +110,11 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 func (p *partition) keyProblem(e *entry) string {
 	key := e.content.key()
 	switch {
-	case e.keyed != (key != ""):
+	case e.isLetter() && (e.keyed || key == ""):
+		return "is of an occurrence, but does not name the key of its message"
+	case !e.isLetter() && e.keyed != (key != ""):
 		return "does not know whether it has a key"
-	case !e.keyed:
+	case key == "":
 		return ""
 	case e.state == dead && !slices.Contains(p.deadKeys[key], e):
 		return fmt.Sprintf("is dead, but is not found by its key %+q", key)
@@ -120,7 +122,9 @@ func (p *partition) keyProblem(e *entry) string {
 		return fmt.Sprintf("is dead but holds the key %+q", key)
 	case e.state != dead && slices.Contains(p.deadKeys[key], e):
 		return fmt.Sprintf("is not dead, but is found as such by its key %+q", key)
-	case e.state != dead && p.byKey[key] != e:
+	case e.isLetter() && p.byKey[key] == e:
+		return fmt.Sprintf("is of an occurrence, but holds the key %+q", key)
+	case e.keyed && e.state != dead && p.byKey[key] != e:
 		return fmt.Sprintf("does not hold its key %+q", key)
 	}
 	return ""

@@ -45,7 +45,7 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 	case outdated:
 		return store.ClaimResult{Stale: true}
 	case repeated:
-		return store.ClaimResult{Deliveries: p.handOutAgain(answer), Wait: p.wait(now)}
+		return store.ClaimResult{Deliveries: p.handOutAgain(answer, now), Wait: p.wait(now)}
 	case fresh:
 	}
 	if !p.fetched(r, now) {
@@ -110,7 +110,8 @@ func (p *partition) fail(e *entry, how ending, text string, due int64, now insta
 		past.suspicion = store.Crashed
 	}
 	p.note(e, past)
-	if past.failures >= uint32(e.maxAttempts) {
+	// A recurring message whose lease ran out goes on: its next holder knows when.
+	if past.failures >= uint32(e.maxAttempts) && (how != lost || e.repeat() == "") {
 		p.count(countDeadLettered)
 		p.bury(e, now.ms)
 		return store.CodeDead
@@ -161,16 +162,17 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 		if deliveries == nil {
 			deliveries = make([]store.Delivery, 0, min(r.Max, p.waiting.len()))
 		}
-		deliveries = append(deliveries, e.delivery(content, e.at))
+		deliveries = append(deliveries, e.delivery(content, e.at, now))
 		p.handOver(e, r, now)
 	}
 	return deliveries
 }
 
-// handOver makes a message its receiver's, for the lease or for good.
+// handOver makes a message its receiver's, for the lease or for good. A recurring one is
+// leased, or its other occurrences would go with this one.
 func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
 	p.count(countDelivered)
-	if r.AckOnClaim {
+	if r.AckOnClaim && e.repeat() == "" {
 		p.count(countAcked)
 		p.remove(e)
 		return
@@ -179,7 +181,7 @@ func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
 }
 
 // handOutAgain returns those of the remembered deliveries that are still under way.
-func (p *partition) handOutAgain(last []handedOut) []store.Delivery {
+func (p *partition) handOutAgain(last []handedOut, now instant) []store.Delivery {
 	deliveries := make([]store.Delivery, 0, len(last))
 	for _, h := range last {
 		e := p.held(h.receipt)
@@ -187,7 +189,7 @@ func (p *partition) handOutAgain(last []handedOut) []store.Delivery {
 			continue
 		}
 		if content, err := p.payload(e); err == nil {
-			deliveries = append(deliveries, e.delivery(content, h.due))
+			deliveries = append(deliveries, e.delivery(content, h.due, now))
 		}
 	}
 	return deliveries
@@ -218,8 +220,8 @@ func (p *partition) condemn(e *entry, err error, now instant) {
 
 // delivery returns the next or current delivery of e. The receiver may do with it
 // what it likes: nothing of it is shared.
-func (e *entry) delivery(content payload, due int64) store.Delivery {
-	return store.Delivery{
+func (e *entry) delivery(content payload, due int64, now instant) store.Delivery {
+	d := store.Delivery{
 		Receipt:     e.receipt(),
 		Key:         cloneKey(content),
 		Headers:     content.headers(),
@@ -231,7 +233,12 @@ func (e *entry) delivery(content payload, due int64) store.Delivery {
 		Failures:    int(e.past().failures),
 		Snoozes:     int(e.past().snoozes),
 		Suspicion:   e.past().suspicion,
+		Repeat:      e.repeat(),
 	}
+	if d.Repeat != "" {
+		d.Now = now.ms
+	}
+	return d
 }
 
 // wait returns how long until a claim has something to do. While the queue is

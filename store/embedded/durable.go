@@ -72,6 +72,9 @@ func pushEffort(r *store.PushRequest) effort {
 	size := frameSize
 	for i := range r.Messages {
 		size += messageSize + r.Messages[i].Size() + headerSize*len(r.Messages[i].Headers)
+		if r.Messages[i].Repeat != "" { // which can change what another message is
+			size += headerSize + noteSize
+		}
 	}
 	return effort{size: size, use: wal.Add, adds: int64(len(r.Messages))}
 }
@@ -104,12 +107,16 @@ func shortText(failure string) string {
 	return strings.ToValidUTF8(failure[:scarceText], "")
 }
 
-func settleEffort(r *store.SettleRequest) effort {
-	e := effort{size: frameSize + (noteSize+renewSize)*len(r.Items), use: wal.Drain}
+// settleEffort is that of a settle which makes dead letters of so many bytes.
+func settleEffort(r *store.SettleRequest, letters int) effort {
+	e := effort{size: frameSize + (noteSize+renewSize)*len(r.Items) + letters, use: wal.Drain}
+	if letters > 0 {
+		e.use = wal.Add
+	}
 	for i := range r.Items {
 		e.size += len(r.Items[i].Failure)
 		if next := r.Items[i].Following(); next.NewBody { // the key and the headers are written with it
-			e.size += messageSize + store.MaxKey + store.MaxHeaderSize + headerSize*store.MaxHeaders + len(next.Body)
+			e.size += messageSize + store.MaxKey + store.MaxRepeat + store.MaxHeaderSize + headerSize*(store.MaxHeaders+1) + len(next.Body)
 			e.use = wal.Add
 		}
 	}

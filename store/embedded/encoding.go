@@ -40,6 +40,7 @@ const (
 	flagStopping = 1 << iota
 	flagKeyed
 	flagBegun
+	flagLetter
 )
 
 func appendShort(b []byte, s string) []byte { return append(append(b, byte(len(s))), s...) }
@@ -56,6 +57,9 @@ func appendEntry(b []byte, e *entry, s state) []byte {
 	if e.begun() {
 		flags |= flagBegun
 	}
+	if e.isLetter() {
+		flags |= flagLetter
+	}
 	b = append(b, byte(s), flags)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
 	b = binary.AppendUvarint(b, uint64(e.expiry()))
@@ -71,8 +75,10 @@ func (r *reader) entry(id store.ID) (*entry, state) {
 	e.maxAttempts = uint16(r.uvarint())
 	past := r.history()
 	e.keyed = flags&flagKeyed != 0
-	if lease := flags & (flagStopping | flagBegun); expiry != 0 || lease != 0 || past != (history{}) {
-		*e.extra() = rare{expiry: expiry, stopping: lease&flagStopping != 0, begun: lease&flagBegun != 0, history: past}
+	if odd := flags &^ flagKeyed; expiry != 0 || odd != 0 || past != (history{}) {
+		*e.extra() = rare{
+			expiry: expiry, stopping: odd&flagStopping != 0, begun: odd&flagBegun != 0, letter: odd&flagLetter != 0, history: past,
+		}
 	}
 	if s < waiting || s > dead {
 		r.fail()

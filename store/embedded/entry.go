@@ -23,7 +23,7 @@ type entry struct {
 
 	maxAttempts uint16
 	state       state
-	keyed       bool
+	keyed       bool // it has a key, which it holds unless it is dead
 }
 
 // rare is what only few messages have.
@@ -31,7 +31,11 @@ type rare struct {
 	expiry   int64 // 0: none
 	stopping bool  // leased, and its cancellation was asked for
 	begun    bool  // leased, and its handler was about to run
-	history  history
+	// letter: it is what became of an occurrence that failed for good. Its content names the
+	// key of the message that it is of, which it never holds.
+	letter  bool
+	repeat  string // the schedule, "" if there is none
+	history history
 }
 
 // history is what has become of the deliveries of a message that ended, none of
@@ -56,6 +60,7 @@ const (
 	followed ending = 'g' // by another occurrence
 	rejected ending = 'j'
 	lost     ending = 'l' // its lease ran out
+	parted   ending = 'd' // nacked for the last time; the occurrence died and another followed
 )
 
 // past returns e's history, a zero one where there is none.
@@ -80,6 +85,24 @@ func (e *entry) stopping() bool { return e.rare != nil && e.rare.stopping }
 // begun reports whether e is leased and its holder recorded that its handler was about
 // to run.
 func (e *entry) begun() bool { return e.rare != nil && e.rare.begun }
+
+// isLetter reports whether e is what became of a failed occurrence of another message.
+func (e *entry) isLetter() bool { return e.rare != nil && e.rare.letter }
+
+// repeat returns e's schedule, "" if it has none.
+func (e *entry) repeat() string {
+	if e.rare == nil {
+		return ""
+	}
+	return e.rare.repeat
+}
+
+// setRepeat makes repeat e's schedule.
+func (e *entry) setRepeat(repeat string) {
+	if repeat != e.repeat() {
+		e.extra().repeat = repeat
+	}
+}
 
 // forgetLease drops what is known of a lease that has ended.
 func (e *entry) forgetLease() {
@@ -110,7 +133,7 @@ func (e *entry) attempt() int { return int(e.past().deliveries) + 1 }
 
 // receipt returns the proof of the delivery that is under way.
 func (e *entry) receipt() store.Receipt {
-	return store.Receipt{ID: e.id, Attempt: e.attempt(), Keyed: e.keyed}
+	return store.Receipt{ID: e.id, Attempt: e.attempt(), Keyed: e.keyed || e.isLetter()}
 }
 
 // expired reports whether e must no longer be delivered.

@@ -2,26 +2,25 @@ package embedded
 
 import "slices"
 
-// graves are the dead messages of each key, in the order of death. Most keys have one.
+// graves are the dead messages of each key, letters that only name it among them, in the
+// order of death. Most keys have one.
 type graves map[string][]*entry
 
 func (g graves) add(e *entry) {
-	if !e.keyed {
+	key := e.content.key()
+	if key == "" {
 		return
 	}
-	all := g[e.key()]
+	all := g[key]
 	at := len(all)
 	for at > 0 && all[at-1].at > e.at { // the clock was set back, or a log is being read
 		at--
 	}
-	g[e.key()] = slices.Insert(all, at, e)
+	g[key] = slices.Insert(all, at, e)
 }
 
 func (g graves) drop(e *entry) {
-	if !e.keyed {
-		return
-	}
-	key := e.key()
+	key := e.content.key()
 	at := slices.Index(g[key], e)
 	switch {
 	case at < 0:

@@ -3,7 +3,6 @@ package embedded
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -274,8 +273,11 @@ func (p *pool) put(b *buffers) {
 func (j *journal) payload(e *entry) (payload, error) {
 	switch {
 	case e.stored == (stored{}):
-		i := slices.IndexFunc(j.puts, func(p put) bool { return p.e == e })
-		return payload(j.body[j.puts[i].at+payloadSum:][:j.puts[i].size]), nil // pushed by this very step
+		i := len(j.puts) - 1
+		for j.puts[i].e != e {
+			i--
+		}
+		return payload(j.body[j.puts[i].at+payloadSum:][:j.puts[i].size]), nil // put by this very step
 	case j.ahead != nil:
 		return j.ahead.payload(e.stored)
 	}

@@ -97,6 +97,7 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 		Snoozes:     int(past.snoozes),
 		LastFailure: past.failure,
 		Cancelling:  e.stopping(),
+		Repeat:      e.repeat(),
 	}
 	if e.state == leased {
 		r.Attempt = e.attempt()

@@ -15,28 +15,32 @@ import (
 //
 // It is the length of the key (1 byte), that of the headers (2), the key, the
 // headers, the body. Headers are sorted by name; each name and value is its length
-// (2 bytes) and its text. Numbers are big-endian.
+// (2 bytes) and its text. The schedule of a message, if it has one, is in front of them as a
+// header without a name, which no other header is. Numbers are big-endian.
 type payload string
 
 const payloadStart = 3
 
 func newPayload(m *store.Message) payload {
-	headers := packHeaders(m.Headers)
+	headers := packHeaders(m.Repeat, m.Headers)
 	var b strings.Builder
 	b.Grow(payloadStart + len(m.Key) + len(headers) + len(m.Body))
 	b.WriteByte(byte(len(m.Key)))                                     // at most MaxKey
-	b.Write(binary.BigEndian.AppendUint16(nil, uint16(len(headers)))) // at most MaxHeaderSize and 4 bytes each
+	b.Write(binary.BigEndian.AppendUint16(nil, uint16(len(headers)))) // at most MaxHeaderSize and MaxRepeat, and 4 bytes each
 	b.WriteString(m.Key)
 	b.Write(headers)
 	b.Write(m.Body)
 	return payload(b.String())
 }
 
-func packHeaders(headers map[string]string) []byte {
-	if len(headers) == 0 {
-		return nil // without the iterator, which allocates
-	}
+func packHeaders(repeat string, headers map[string]string) []byte {
 	var packed []byte
+	if repeat != "" {
+		packed = appendText(appendText(nil, ""), repeat)
+	}
+	if len(headers) == 0 {
+		return packed // without the iterator, which allocates
+	}
 	for _, name := range slices.Sorted(maps.Keys(headers)) {
 		packed = appendText(packed, name)
 		packed = appendText(packed, headers[name])
@@ -97,7 +101,7 @@ func (p payload) key() string { return string(p[payloadStart:p.headersAt()]) }
 
 // headers returns a copy that keeps nothing of p, nil when there are none.
 func (p payload) headers() map[string]string {
-	packed := strings.Clone(string(p[p.headersAt():p.bodyAt()]))
+	packed := strings.Clone(string(p[p.headersAt()+p.repeatSize() : p.bodyAt()]))
 	if packed == "" {
 		return nil
 	}
@@ -109,6 +113,35 @@ func (p payload) headers() map[string]string {
 		headers[name] = value
 	}
 	return headers
+}
+
+// repeatSize returns how many of the bytes of the headers are the schedule.
+func (p payload) repeatSize() int {
+	from := p.headersAt()
+	if p.bodyAt() == from || p[from] != 0 || p[from+1] != 0 {
+		return 0
+	}
+	return 4 + int(p[from+2])<<8 + int(p[from+3])
+}
+
+// repeat returns a copy of the schedule, "" when there is none.
+func (p payload) repeat() string {
+	n := p.repeatSize()
+	if n == 0 {
+		return ""
+	}
+	return strings.Clone(string(p[p.headersAt()+4 : p.headersAt()+n]))
+}
+
+// withoutRepeat returns a payload with the same key, headers and body, and no schedule.
+func (p payload) withoutRepeat() payload {
+	n := p.repeatSize()
+	if n == 0 {
+		return p
+	}
+	from, to := p.headersAt(), p.bodyAt()
+	size := binary.BigEndian.AppendUint16(nil, uint16(to-from-n)) // less than before
+	return p[:1] + payload(size) + p[payloadStart:from] + p[from+n:]
 }
 
 // body returns a copy of at most limit bytes, nil when there are none.

@@ -226,6 +226,14 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 	return nil
 }
 
+// Now returns the store's clock, which is the same for all partitions.
+func (s *Store) Now(ctx context.Context, p store.Partition) (int64, error) {
+	if err := s.usable(ctx, p.Validate()); err != nil {
+		return 0, err
+	}
+	return s.clock().ms, nil
+}
+
 // Leave does nothing: what is remembered of a consumer is small, and forgotten in time.
 func (s *Store) Leave(ctx context.Context, p store.Partition, consumers []string) error {
 	return s.usable(ctx, p.Validate(), store.ValidateLeave(consumers))

@@ -14,7 +14,7 @@ type pushAnswer struct {
 
 func rememberedResults(results []store.PushResult) pushAnswer {
 	a := pushAnswer{count: len(results)}
-	if slices.ContainsFunc(results, func(r store.PushResult) bool { return r.Code != store.CodeOK }) {
+	if slices.ContainsFunc(results, func(r store.PushResult) bool { return r != store.PushResult{} }) {
 		a.results = slices.Clone(results)
 	}
 	return a
@@ -75,6 +75,10 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	if m.TTL > 0 && due >= now.after(m.TTL) {
 		return store.PushResult{Code: store.CodeExpires}
 	}
+	if holder := p.byKey[m.Key]; m.Repeat != "" && holder != nil && holder.repeat() != "" {
+		p.declare(holder, m, due)
+		return store.PushResult{Code: store.CodeOK, Holder: holder.id}
+	}
 	if holder := p.byKey[m.Key]; holder == nil || !p.givesWay(holder, m.Replace, now) {
 		// In the place of another message it takes none.
 		if room := p.queue.load().Room(); room > 0 && int64(p.byID.len()-p.dead.len()) >= room {
@@ -89,7 +93,8 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	if m.TTL > 0 {
 		e.extra().expiry = now.after(m.TTL)
 	}
-	p.insert(e)
+	e.setRepeat(m.Repeat)
+	p.insert(e, waiting)
 	p.count(countSent)
 	return store.PushResult{Code: store.CodeOK}
 }
@@ -101,6 +106,22 @@ func (p *partition) sameAs(e *entry, m *store.Message) store.Code {
 		return store.CodeOK
 	}
 	return store.CodeConflict
+}
+
+// declare makes a recurring message what m is, unless its schedule is that already. The
+// occurrence that is under way keeps its holder, its attempts and its lease.
+func (p *partition) declare(e *entry, m *store.Message, due int64) {
+	if e.repeat() == m.Repeat {
+		return
+	}
+	if e.state == leased {
+		p.replace(e, m, leased, e.at)
+		return
+	}
+	if past := e.past(); past.deliveries > 0 {
+		p.note(e, history{deliveries: past.deliveries, earlier: past.deliveries, ended: past.ended, suspicion: past.suspicion})
+	}
+	p.replace(e, m, waiting, due)
 }
 
 // givesWay removes the holder of a key if a new message may take it.

@@ -108,11 +108,14 @@ func (f *frame) put(c *change) {
 	c.entry.stored = stored{f.spot.Segment, f.spot.Offset + uint32(f.at), size}
 	f.bytes(payloadSum) // for reading one message alone; here the frame's has been checked
 	c.whole = f.bytes(int(size))
-	if f.err != nil || !wellFormed(c.whole) || c.entry.keyed != (c.whole[0] > 0) {
+	if f.err != nil || !wellFormed(c.whole) || (c.entry.keyed || c.entry.isLetter()) != (c.whole[0] > 0) {
 		f.fail()
 		return
 	}
 	c.entry.content = payload(c.whole[:payloadStart+int(c.whole[0])]).keyOnly()
+	if head := c.whole[:payloadStart]; head[1] != 0 || head[2] != 0 {
+		c.entry.setRepeat(payload(c.whole[:payload(head).bodyAt()]).repeat())
+	}
 }
 
 // replayer makes the changes that a log lists, to a store that is not in use yet.

@@ -20,6 +20,10 @@ func (p *partition) settle(r store.SettleRequest, now instant) ([]store.Code, er
 			var err error
 			codes[i], err = p.again(e, item, now)
 			failed = errors.Join(failed, err)
+		case e.parts(r.Verdict, item):
+			var err error
+			codes[i], err = p.part(e, r.Verdict, item, now)
+			failed = errors.Join(failed, err)
 		default:
 			codes[i] = p.settleOne(e, r.Verdict, item, now)
 		}
@@ -93,6 +97,8 @@ func (p *partition) again(e *entry, item *store.Settlement, now instant) (store.
 		return store.CodeTooFar, nil
 	case expiry > 0 && due >= expiry:
 		return store.CodeExpires, nil
+	case next.Repeat != "" && next.Repeat != e.repeat():
+		return store.CodeChanged, nil
 	}
 	var content payload
 	if next.NewBody {
@@ -110,11 +116,60 @@ func (p *partition) again(e *entry, item *store.Settlement, now instant) (store.
 	p.count(countRepeated)
 	p.note(e, history{deliveries: done, earlier: done, ended: followed})
 	if next.NewBody {
-		p.replace(e, content.withBody(next.Body), due, expiry)
+		p.renewWith(e, content.withBody(next.Body), due, expiry)
 	} else {
 		p.renew(e, due, expiry)
 	}
 	return store.CodeOK, nil
+}
+
+// parts reports whether a verdict makes a dead letter of an occurrence of e and goes on with
+// the next one.
+func (e *entry) parts(v store.Verdict, item *store.Settlement) bool {
+	last := v == store.Reject || v == store.Nack && e.past().failures+1 >= uint32(e.maxAttempts)
+	return last && item.Next != nil && e.repeat() != "" && !e.stopping()
+}
+
+// part makes a dead letter of the occurrence under way, and e due for the next one.
+func (p *partition) part(e *entry, v store.Verdict, item *store.Settlement, now instant) (store.Code, error) {
+	due := now.due(item.Next.Due, 0)
+	switch {
+	case now.tooFar(due):
+		return store.CodeTooFar, nil
+	case item.Next.Repeat != e.repeat():
+		return store.CodeChanged, nil
+	}
+	content, err := p.payload(e)
+	if err != nil && !errors.Is(err, store.ErrCorrupt) {
+		return store.CodeOK, err
+	}
+	counter, how, ended, code := countNacked, nacked, parted, store.CodeDead
+	if v == store.Reject {
+		counter, how, ended, code = countRejected, rejected, rejected, store.CodeOK
+	}
+	p.count(counter)
+	if err != nil {
+		p.condemn(e, err, now)
+		return store.CodeDead, nil
+	}
+	p.insert(p.letter(e, content, item, how, now), dead)
+	p.count(countSent)
+	p.count(countDeadLettered)
+	done := uint32(e.attempt())
+	p.note(e, history{deliveries: done, earlier: done, ended: ended})
+	p.renew(e, due, 0)
+	return code, nil
+}
+
+// letter returns what becomes of the occurrence under way.
+func (p *partition) letter(e *entry, content payload, item *store.Settlement, how ending, now instant) *entry {
+	past := e.past().and(how, item.Failure)
+	past.failures = min(past.failures+1, uint32(e.maxAttempts))
+	past.suspicion = store.Unsuspected
+	return &entry{
+		id: item.Letter, at: now.ms, content: content.withoutRepeat(), maxAttempts: e.maxAttempts,
+		rare: &rare{letter: true, history: past},
+	}
 }
 
 // extend never brings a deadline nearer. A holder that should stop is told so, and
@@ -147,10 +202,14 @@ func (p *partition) settledBefore(v store.Verdict, r store.Receipt) store.Code {
 		return store.CodeGone
 	}
 	past := e.past()
-	if past.deliveries == 0 || int(past.deliveries) != r.Attempt || past.ended != endingOf(v) {
+	switch {
+	case past.deliveries == 0 || int(past.deliveries) != r.Attempt:
 		return store.CodeLeaseLost
-	}
-	if v == store.Nack && e.state == dead {
+	case v == store.Nack && past.ended == parted:
+		return store.CodeDead
+	case past.ended != endingOf(v):
+		return store.CodeLeaseLost
+	case v == store.Nack && e.state == dead:
 		return store.CodeDead
 	}
 	return store.CodeOK

@@ -145,19 +145,21 @@ func delivery(receipt, due, stored string) (store.Delivery, error) {
 	r, err := decodeRecord(stored)
 	return store.Delivery{
 		Receipt: parsed, Key: r.key, Headers: r.headers, Body: r.body, Due: number(due),
-		MaxAttempts: r.maxAttempts, Expiry: r.expiry,
+		MaxAttempts: r.maxAttempts, Expiry: r.expiry, Repeat: r.repeat,
 	}, err
 }
 
 // addHistory adds to the delivery of record i what became of earlier ones: it takes
-// "index:failures" or "index:failures.snoozes", the letter of a suspicion and "+earlier", the
-// index from 1, off the front of failed as the records come by.
+// "index:failures" or "index:failures.snoozes", the letter of a suspicion, "+earlier" and "@now",
+// the index from 1, off the front of failed as the records come by.
 func addHistory(d *store.Delivery, i int, failed string) (rest string) {
 	for failed != "" {
 		first, rest, _ := strings.Cut(failed, " ")
 		index, count, _ := strings.Cut(first, ":")
 		switch at := number(index); {
 		case at == int64(i)+1:
+			count, now, _ := strings.Cut(count, "@")
+			d.Now = number(now)
 			count, earlier, _ := strings.Cut(count, "+")
 			d.Earlier = int(number(earlier))
 			count, d.Suspicion = suspicion(count)

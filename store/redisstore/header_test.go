@@ -83,7 +83,7 @@ func TestScriptHeadersAgreeWithBodies(t *testing.T) {
 			}
 			checkKeys(t, h, s.source)
 			checkArgs(t, h, s.source)
-			checkCodes(t, h, withoutComments(readScript(name+".lua"))+usedFragment(h, "lost")+usedFragment(h, "prolong"))
+			checkCodes(t, h, withoutComments(readScript(name+".lua"))+usedFragment(h, "lost")+usedFragment(h, "failed")+usedFragment(h, "prolong"))
 		})
 	}
 }
@@ -148,7 +148,7 @@ func indexes(source, pattern string) []int {
 func checkCodes(t *testing.T, h header, body string) {
 	t.Helper()
 	var used []string
-	for c := store.CodeOK + 1; c <= store.CodeExpires; c++ {
+	for c := store.CodeOK + 1; c <= store.CodeChanged; c++ {
 		if regexp.MustCompile(`\b` + strings.ToUpper(c.String()) + `\b`).MatchString(body) {
 			used = append(used, c.String())
 		}
@@ -178,8 +178,8 @@ func TestScriptCodesAreThoseOfTheStore(t *testing.T) {
 			t.Errorf("codes.lua has %s = %s, store.Code %d is %s", name, numbers[i], i, c)
 		}
 	}
-	if len(names) != int(store.CodeExpires)+1 || len(numbers) != len(names) {
-		t.Errorf("codes.lua has %d names and %d numbers, want %d", len(names), len(numbers), store.CodeExpires+1)
+	if len(names) != int(store.CodeChanged)+1 || len(numbers) != len(names) {
+		t.Errorf("codes.lua has %d names and %d numbers, want %d", len(names), len(numbers), store.CodeChanged+1)
 	}
 }
 

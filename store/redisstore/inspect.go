@@ -207,3 +207,19 @@ func old(version string) bool {
 	minor, err2 := strconv.Atoi(second)
 	return err == nil && err2 == nil && (major < 6 || major == 6 && minor < 2)
 }
+
+// Now implements store.Store: the clock of the server that has the partition.
+func (s *Store) Now(ctx context.Context, p store.Partition) (int64, error) {
+	if err := p.Validate(); err != nil {
+		return 0, err
+	}
+	got, err := s.run(ctx, call{op: "now", queue: p.Queue, script: s.scripts["now"], keys: s.partitionKeys(p, 1)})
+	if err != nil {
+		return 0, err
+	}
+	now, ok := got.(int64)
+	if !ok {
+		return 0, fail("now", p.Queue, unexpected(got))
+	}
+	return now, nil
+}

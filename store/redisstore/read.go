@@ -73,7 +73,7 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 		return err
 	}
 	r.Key, r.Headers, r.Body = got.key, got.headers, got.body
-	r.MaxAttempts, r.Expiry = got.maxAttempts, got.expiry
+	r.MaxAttempts, r.Expiry, r.Repeat = got.maxAttempts, got.expiry, got.repeat
 	return nil
 }
 

@@ -12,7 +12,8 @@ import (
 // A record is a message as it lies in the msg hash. Numbers are big endian.
 //
 //	0      1  format version, 1
-//	1      2  max attempts; 0: the record was lost, this one stands for it
+//	1      2  max attempts; 0: the record was lost, this one stands for it. Bit 15 is set if it
+//	          has a schedule, bit 14 if it is what became of an occurrence that failed (a letter)
 //	3      6  expiry, unix ms; 0: none. A push has 0 here, the script sets it
 //	9      1  length of the key
 //	10     2  length of the headers
@@ -20,10 +21,16 @@ import (
 //
 // The scripts read the first 12 bytes and the key. The headers are for Go only: each
 // name and value with its length before it as a uvarint, sorted by name, so that equal
-// messages have equal records.
+// messages have equal records. The schedule of a message is in front of them as a header
+// without a name, which no other header is. The key of a letter is the one that its message
+// had; it does not hold it.
 const (
 	recordVersion = 1
 	recordHead    = 12
+
+	flagRepeats = 0x80 // in the first byte of max attempts
+	flagLetter  = 0x40
+	flags       = flagRepeats | flagLetter
 )
 
 // encodeRecord returns the record of a message that is valid.
@@ -34,6 +41,9 @@ func encodeRecord(m *store.Message) []byte {
 // recordSize is at least the length of a message's record.
 func recordSize(m *store.Message) int {
 	size := recordHead + len(m.Key) + len(m.Body)
+	if m.Repeat != "" {
+		size += 2*binary.MaxVarintLen16 + len(m.Repeat)
+	}
 	for name, value := range m.Headers {
 		size += 2*binary.MaxVarintLen16 + len(name) + len(value)
 	}
@@ -46,6 +56,10 @@ func appendHead(b []byte, m *store.Message) []byte {
 	b = append(b, recordVersion, byte(m.MaxAttempts>>8), byte(m.MaxAttempts), 0, 0, 0, 0, 0, 0, byte(len(m.Key)), 0, 0)
 	b = append(b, m.Key...)
 	headers := len(b)
+	if m.Repeat != "" {
+		b[start+1] |= flagRepeats
+		b = appendText(appendText(b, ""), m.Repeat)
+	}
 	if len(m.Headers) > 0 {
 		for _, name := range slices.Sorted(maps.Keys(m.Headers)) {
 			b = appendText(appendText(b, name), m.Headers[name])
@@ -64,6 +78,7 @@ type record struct {
 	key         string
 	headers     map[string]string
 	body        []byte
+	repeat      string
 	maxAttempts int
 	expiry      int64
 }
@@ -77,7 +92,7 @@ func decodeRecord(s string) (record, error) {
 	if s[0] != recordVersion {
 		return record{}, fmt.Errorf("record format %d, this version reads %d: %w", s[0], recordVersion, store.ErrCorrupt)
 	}
-	r := record{maxAttempts: int(s[1])<<8 | int(s[2])}
+	r := record{maxAttempts: int(s[1]&^flags)<<8 | int(s[2])}
 	for i := 3; i < 9; i++ {
 		r.expiry = r.expiry<<8 | int64(s[i])
 	}
@@ -87,8 +102,17 @@ func decodeRecord(s string) (record, error) {
 		return record{}, fmt.Errorf("record of %d bytes, want at least %d: %w", len(s), bodyAt, store.ErrCorrupt)
 	}
 	r.key, r.body = s[recordHead:keyEnd], []byte(s[bodyAt:])
+	headers := s[keyEnd:bodyAt]
+	if s[1]&flagRepeats != 0 {
+		name, rest, named := cutText(headers)
+		repeat, rest, ok := cutText(rest)
+		if !named || !ok || name != "" || repeat == "" || r.key == "" {
+			return record{}, fmt.Errorf("schedule: %w", store.ErrCorrupt)
+		}
+		r.repeat, headers = repeat, rest
+	}
 	var err error
-	r.headers, err = decodeHeaders(s[keyEnd:bodyAt])
+	r.headers, err = decodeHeaders(headers)
 	return r, err
 }
 

@@ -2,6 +2,7 @@ package redisstore
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -11,6 +12,9 @@ import (
 func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
+	}
+	if partsAny(r) {
+		return s.settleParting(ctx, p, r)
 	}
 	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts[string(r.Verdict)], joint: true}
 	args := func(from int) []any { return s.settleArgs(p, r.Verdict, r.Items[from:]) }
@@ -70,6 +74,9 @@ func (s *Store) againArgs(p store.Partition, items []store.Settlement) []any {
 		part = appendReceipt(part[:0], items[i].Receipt)
 		args[before+i] = made.add(part)
 		args[before+n+i] = when(next.Due, items[i].Delay)
+		if next.Repeat != "" {
+			args[before+n+i] = fmt.Sprint(args[before+n+i], " ", next.Repeat)
+		}
 		args[before+2*n+i] = next.TTL
 		args[before+3*n+i] = ""
 		if next.NewBody {

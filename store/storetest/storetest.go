@@ -104,6 +104,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Promise8ReleaseBurnsNothing", releaseBurnsNothing()},
 		{"Snooze", snoozing()},
 		{"Again", repeating()},
+		{"Recurring", recurring()},
 		{"Promise9CrashesBreakNothing", crashesBreakNothing()},
 		{"Promise9OnlyTheStartedFail", onlyTheStartedFail()},
 		{"Promise10FullStoreDrains", fullStoreDrains()},

@@ -8,18 +8,19 @@
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
--- ARGV[4...] n receipts, n times when: a span, or "@" and an instant, n TTLs (0: none), n bodies, behind "=", or empty: as before | text, text, int, bytes | ms | n 1 to 500, spans from 0
+-- ARGV[4...] n receipts, n times when: a span, or "@" and an instant, and behind a blank the schedule that it is of, n TTLs (0: none), n bodies, behind "=", or empty: as before | text, text, int, bytes | ms | n 1 to 500, spans from 0
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
--- CODES ok dead too_far gone lease_lost cancelled expires
+-- CODES ok dead too_far gone lease_lost cancelled expires changed
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record expiring grow fetch receipt history count forget plan bury leases lost wake answer
+-- USES open codes time record schedule expiring grow fetch receipt history count forget plan bury leases lost wake answer
 if not s[1] then return {-1, ''} end
 local n, cancelled, repeated, longest, before = (#ARGV - 3) / 4, 0, 0, 0, first()
 local at, ids, recs, late, last = leases(4, 3 + n, 'all')
 local past_of, stop = history(ids), cancelling(ids)
 local function due_of(text)
+  text = string.match(text, '^%S+')
   return string.byte(text) == 64 and math.max(now, tonumber(string.sub(text, 2))) or after(text)
 end
 local function renew(i, id, h, expiry, key, start)
@@ -37,19 +38,21 @@ local function renew(i, id, h, expiry, key, start)
   if h then free[#free + 1] = 'f:' .. id else fresh = fresh + 1 end
   again(id, due_of(ARGV[i + n]))
 end
--- refused(): why the next occurrence cannot be as it is asked for, if so.
-local function refused(i)
-  local due, ttl = due_of(ARGV[i + n]), tonumber(ARGV[i + 2 * n])
+-- refused(): why the next occurrence of a message with a record cannot be as it is asked for,
+-- if so.
+local function refused(i, record)
+  local due, ttl, repeats = due_of(ARGV[i + n]), tonumber(ARGV[i + 2 * n]), string.match(ARGV[i + n], ' (.*)')
   if due > up + ARGV[3] then return TOO_FAR end
   if ttl > 0 and due >= up + ttl then return EXPIRES end
+  if repeats and select(5, parse(record)) and schedule(record) ~= repeats then return CHANGED end
 end
 -- settled_by(): the item that settles the j-th of the leased receipts: of those that name it
 -- the first that is not refused, or the last.
 local function settled_by(j)
-  local i, m = at[j], 1
-  while not stop[j] and refused(i) and m <= #late do
+  local i, m, record = at[j], 1, recs[ids[j]]
+  while not stop[j] and refused(i, record) and m <= #late do
     if ARGV[late[m]] == ARGV[i] then
-      say(i - 3, refused(i))
+      say(i - 3, refused(i, record))
       i = table.remove(late, m)
     else
       m = m + 1
@@ -64,8 +67,8 @@ for j = 1, #at do
   if stop[j] then
     gone[#gone + 1], cancelled, code = id, cancelled + 1, CANCELLED
     unkey(key)
-  elseif refused(i) then
-    code = refused(i)
+  elseif refused(i, recs[id]) then
+    code = refused(i, recs[id])
   elseif not most then
     local _, failures = past(h)
     note(id, h, attempt_of(ARGV[i]), failures, 'g', recs[id] and 'record corrupt' or 'record missing')
@@ -75,7 +78,7 @@ for j = 1, #at do
     renew(i, id, h, expiry, key, start)
     repeated = repeated + 1
   end
-  if code ~= TOO_FAR and code ~= EXPIRES then ended[#ended + 1] = ARGV[i] end
+  if code ~= TOO_FAR and code ~= EXPIRES and code ~= CHANGED then ended[#ended + 1] = ARGV[i] end
   say(i - 3, code)
 end
 if #ended > 0 then

@@ -1,5 +1,5 @@
 -- PURPOSE puts back leases that ran out, removes dead messages that need not be kept, then hands out messages that are due
--- TRANSITION ready -> leased; leased -> ready, scheduled, dead, (gone); ready -> (gone) when expired, or at once when asked to; ready -> dead when the record cannot be read; dead -> (gone) when it is over age, or there are too many
+-- TRANSITION ready -> leased; leased -> ready, scheduled, dead, (gone); ready -> (gone) when expired, or at once when asked to unless it has a schedule; ready -> dead when the record cannot be read; dead -> (gone) when it is over age, or there are too many
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
@@ -15,7 +15,7 @@
 -- ARGV[7] sweep | int | leases | most of them to put back
 -- ARGV[8] longest | int | us | the longest wait to answer
 -- ARGV[9] version | int | ms | of the settings that the caller knows; empty: none
--- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" or "index:failures.snoozes" of the deliveries that had any or are suspected, with "u" or "c" behind it for those whose last lease ran out, and "+earlier" for those that have deliveries of earlier occurrences; no more than the wait when nothing is handed out. {3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
+-- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" or "index:failures.snoozes" of the deliveries that had any or are suspected, with "u" or "c" behind it for those whose last lease ran out, "+earlier" for those that have deliveries of earlier occurrences, and "@" and the instant for those with a schedule; no more than the wait when nothing is handed out. {3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
 -- CODES -
 -- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased

@@ -13,14 +13,14 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls and one for each 128 messages; where messages with keys die, one more, and one for each key that a dead message has already. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch receipt history count forget plan graves bury leases lost wake answer
+-- USES open codes time record fetch receipt history count forget plan graves bury leases lost failed wake answer
 if not s[1] then return {-1, ''} end
 local n, cancelled, before = (#ARGV - 2) / 3, 0, first()
 local at, ids, recs, late, last = leases(3, 2 + n, 'all')
 local past_of, stop = history(ids), cancelling(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
-  local most, _, key = parse(recs[id])
+  local most, _, key, _, _, name = parse(recs[id])
   ended[j] = ARGV[i]
   if stop[j] then
     gone[#gone + 1], cancelled = id, cancelled + 1
@@ -30,7 +30,7 @@ for j = 1, #at do
     local _, failures = past(past_of[j])
     note(id, past_of[j], attempt_of(ARGV[i]), failures + 1, 'n', ARGV[i + 2 * n])
     if failures + 1 >= (most or 0) then
-      bury(id, key, most)
+      bury(id, key, most, name)
       say(i - 2, DEAD)
     else
       again(id, after(ARGV[i + n]))
@@ -44,9 +44,5 @@ if #at > 0 then
   count('cancelled', cancelled)
   wake(before, earliest)
 end
-for _, i in ipairs(late) do
-  local code = lost(ARGV[i], 'n')
-  if code == OK and redis.call('ZSCORE', KEYS[5], string.sub(ARGV[i], 1, 26)) then code = DEAD end
-  say(i - 2, code)
-end
+for _, i in ipairs(late) do say(i - 2, failed(ARGV[i])) end
 return {last - 2, table.concat(odd, ' ')}

@@ -17,7 +17,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 4 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls record fetch receipt history count wake place exhume steps
+-- USES open codes time calls record schedule fetch receipt history count wake place exhume steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
@@ -42,7 +42,7 @@ local function holder(key)
   if where == 'due' or where == 'leased' then return id end
 end
 local function redrive(i, j)
-  local id, _, expiry, key = want[j], parse(recs[j])
+  local id, _, expiry, key, _, repeats, name = want[j], parse(recs[j])
   local other = key and key ~= '' and holder(key)
   if other then return DUPLICATE, other end
   local deliveries, _, how, doubt, _, _, earlier = past(past_of[j])
@@ -57,7 +57,9 @@ local function redrive(i, j)
   end
   if key and key ~= '' then
     owner[key], keyed[#keyed + 1] = id, id
-    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, id
+    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, repeats and id .. ' ' .. schedule(recs[j]) or id
+  elseif name then
+    keyed[#keyed + 1] = id
   end
   return OK
 end

@@ -18,7 +18,7 @@ local at, ids, recs, late, last = leases(1, n, 'keyed')
 local past_of, stop = history(ids), cancelling(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
-  local _, _, key = parse(recs[id])
+  local _, _, key, _, _, name = parse(recs[id])
   ended[j] = ARGV[i]
   if stop[j] then
     gone[#gone + 1], cancelled = id, cancelled + 1
@@ -27,7 +27,7 @@ for j = 1, #at do
   else
     local _, failures = past(past_of[j])
     note(id, past_of[j], attempt_of(ARGV[i]), failures + 1, 'j', ARGV[i + n])
-    bury(id, key, true)
+    bury(id, key, true, name)
   end
 end
 if #at > 0 then

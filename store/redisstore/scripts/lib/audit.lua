@@ -16,19 +16,21 @@ local function audit_message(part, id)
   if due and part ~= 'due' or dead and part == 'leased' then return end
   local places = (due and 1 or 0) + (dead and 1 or 0) + (held[1] and 1 or 0) + (held[2] and 1 or 0)
   if places ~= 1 then bad(id, 'is in ' .. places .. ' places, want 1 of due, leased, dead') end
-  local most, _, key = parse(record)
+  local most, _, key, _, repeats, name = parse(record)
   if not most then
     -- An empty record among the dead stands for one that was lost, and known to be.
     if not (dead and #record == 12) then bad(id, 'its record cannot be read') end
     return
   end
-  if held[1] and key ~= '' or held[2] and key == '' then bad(id, 'its receipt is wrong about its key') end
-  if key == '' then return end
-  if dead and redis.call('HGET', KEYS[1], 'e:' .. id) ~= key then bad(id, 'is dead, but is not found by its key') end
-  local holder = redis.call('HGET', KEYS[1], 'k:' .. key)
+  local named = (name or key) ~= ''
+  if held[named and 1 or 2] then bad(id, 'its receipt is wrong about its key') end
+  local grave = dead and named and redis.call('HGET', KEYS[1], 'e:' .. id)
+  if grave ~= (dead and named and (name or key)) then bad(id, 'is dead, but is not found by its key') end
+  local holder = key ~= '' and redis.call('HGET', KEYS[1], 'k:' .. key)
   local mine = holder and string.sub(holder, 1, 26) == id
   if mine and dead then bad(id, 'is dead, but has its key') end
-  if not mine and not dead then bad(id, 'does not have its key') end
+  if key ~= '' and not mine and not dead then bad(id, 'does not have its key') end
+  if mine and repeats and string.sub(holder, 28) ~= schedule(record) then bad(id, 'its schedule is not that of its key') end
 end
 local function audit_leased(receipt)
   local id, attempt = string.sub(receipt, 1, 26), attempt_of(receipt)
@@ -70,7 +72,7 @@ local function audit_side(field, value)
     return
   end
   if redis.call('HEXISTS', KEYS[2], name) == 0 then return bad(field, 'belongs to no message') end
-  if kind == 'h' and not string.match(value, '^%d+%.?%d* %d+%.?%d* [nrzgjl-][uc]?s?$') then bad(field, 'cannot be read') end
+  if kind == 'h' and not string.match(value, '^%d+%.?%d* %d+%.?%d* [nrzgdjl-][uc]?s?$') then bad(field, 'cannot be read') end
   if kind == 'h' and tried == 0 then bad(field, 'is not counted') end
   if kind == 'f' and redis.call('HEXISTS', KEYS[1], 'h:' .. name) == 0 then bad(field, 'has no history') end
   if kind == 'x' and place(name) ~= 'leased' then bad(field, 'belongs to a message that is not leased') end

@@ -1,11 +1,12 @@
 -- Makes messages dead. Their records and histories stay, their keys are free, but they can
 -- be found by them. One without a readable record gets an empty one, so that it is listed and
--- counted, never delivered.
+-- counted, never delivered. name: the key of one that does not hold it.
 local graves, tenants = {}, {}
-local function bury(id, key, readable)
+local function bury(id, key, readable, name)
   dead[#dead + 1], dead[#dead + 2] = digits(now), id
   unkey(key)
-  if key and key ~= '' then graves[#graves + 1], tenants[#tenants + 1] = key, id end
+  name = name or key
+  if name and name ~= '' then graves[#graves + 1], tenants[#tenants + 1] = name, id end
   if not readable then
     blank[#blank + 1], blank[#blank + 2] = id, '\1' .. string.rep('\0', 11)
   end

@@ -2,21 +2,22 @@
 -- deliver(): leases due messages until as many have been handed out as are wanted, and
 -- removes those that are expired and buries those that cannot be read. Returns how many
 -- there were of all, and of the latter two. Most have no history, no key and no expiry,
--- which their heads show at a glance.
+-- which their heads show at a glance. One that recurs is leased in any case: else its other
+-- occurrences would be gone with this one.
 local function deliver(ids, dues, wanted, once)
-  local leases, expired, l, due, before = {}, 0, 0, nil, handed
+  local leases, expired, l, due, before, kept = {}, 0, 0, nil, handed, 0
   local recs, n = fetch(ids)
   local past_of, deadline = history(ids), digits(up + ARGV[4])
   for i = 1, n do
     if handed == wanted then n = i - 1; break end
-    local id, record, receipt = ids[i], recs[i], nil
+    local id, record, receipt, lease = ids[i], recs[i], nil, not once
     due = dues[i] or due
     if record and usual(record) and not past_of[i] then
       receipt = id
       hand(receipt, due, record)
       if once then gone[#gone + 1] = id end
     else
-      local most, expiry, key = parse(record)
+      local most, expiry, key, _, repeats, name = parse(record)
       local attempt, failures = past(past_of[i])
       if not most then
         note(id, past_of[i], attempt, failures, '-', record and 'record corrupt' or 'record missing')
@@ -25,23 +26,25 @@ local function deliver(ids, dues, wanted, once)
         gone[#gone + 1], expired = id, expired + 1
         unkey(key)
       else
-        receipt = receipt_of(id, attempt + 1, key)
+        receipt = receipt_of(id, attempt + 1, name or key)
         hand(receipt, due, record)
-        failing(past_of[i])
-        if once then
+        failing(past_of[i], repeats)
+        if once and repeats then
+          lease, kept = true, kept + 1
+        elseif once then
           gone[#gone + 1] = id
           unkey(key)
         end
       end
     end
-    if receipt and not once then leases[l + 1], leases[l + 2], l = deadline, receipt, l + 2 end
+    if receipt and lease then leases[l + 1], leases[l + 2], l = deadline, receipt, l + 2 end
   end
   redis.call('ZREM', KEYS[3], '-')
   if l > 0 then redis.call('ZADD', KEYS[3], unpack(leases)) end
   local here = handed - before
   count('delivered', here)
   count('expired', expired)
-  if once then count('acked', here) end
+  if once then count('acked', here - kept) end
   if #dead + #gone > 0 then
     entomb()
     settle()

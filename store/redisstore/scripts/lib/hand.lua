@@ -1,16 +1,18 @@
 -- What a claim hands out. places: "due receipt receipt... due receipt...", each due time
 -- that of the receipts behind it; failed: "index:failures" or "index:failures.snoozes" of
--- the deliveries that have a history, with the suspicion behind it, and "+earlier"; records.
+-- the deliveries that have a history or a schedule, with the suspicion behind it, "+earlier",
+-- and "@now" with a schedule; records.
 local places, failed, records, handed, p, told = {}, {}, {}, 0, 0, nil
 local function hand(receipt, due, record)
   if due ~= told then p, told, places[p + 1] = p + 1, due, due end
   p, handed = p + 1, handed + 1
   places[p], records[handed] = receipt, record
 end
-local function failing(h)
-  if not h then return end
+local function failing(h, repeats)
+  if not h and not repeats then return end
   local _, failures, _, doubt, _, snoozes, earlier = past(h)
   local text = counted(failures, snoozes) .. doubt .. (earlier > 0 and '+' .. earlier or '')
+  if repeats then text = text .. '@' .. now end
   if text ~= '0' then failed[#failed + 1] = handed .. ':' .. text end
 end
 -- replay(): hands out what is still leased of an earlier answer.
@@ -31,7 +33,8 @@ local function replay(answer)
   for i = 1, n do
     if held[i] and recs[i] then
       hand(receipts[i], dues[i], recs[i])
-      failing(past_of[i])
+      local keyed = string.byte(receipts[i], -1) == 107
+      failing(past_of[i], keyed and select(5, parse(recs[i])))
     end
   end
 end

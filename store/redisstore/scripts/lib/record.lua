@@ -1,16 +1,20 @@
 -- The head of a record: most failures, expiry (0: none), key, where the body begins less
--- one. Nothing when the record is missing or cannot be read. Most heads without a key are
--- like the one before, so the last of them is kept.
+-- one; whether it has a schedule; and of a letter, which is what became of an occurrence that
+-- failed, the key that it names and does not hold. Nothing when the record is missing or
+-- cannot be read. Most heads without a key are like the one before, so the last of them is
+-- kept.
 local last, last_most, last_expiry, last_start
 local function parse(r)
   if not r then return nil end
   local head = string.sub(r, 1, 12)
   if head == last and #r >= last_start then return last_most, last_expiry, '', last_start end
   local v, a, b, e1, e2, e3, e4, e5, e6, k, h, i = string.byte(head, 1, 12)
-  if v ~= 1 or not i or a + b == 0 then return nil end
+  if v ~= 1 or not i or a % 64 + b == 0 then return nil end
   local start = 12 + k + h * 256 + i
-  if #r < start then return nil end
+  if #r < start or a >= 64 and k == 0 then return nil end
   local expiry = ((((e1 * 256 + e2) * 256 + e3) * 256 + e4) * 256 + e5) * 256 + e6
+  if a >= 128 then return a % 64 * 256 + b, expiry, string.sub(r, 13, 12 + k), start, true end
+  if a >= 64 then return a % 64 * 256 + b, expiry, '', start, false, string.sub(r, 13, 12 + k) end
   if k > 0 then return a * 256 + b, expiry, string.sub(r, 13, 12 + k), start end
   last, last_most, last_expiry, last_start = head, a * 256 + b, expiry, start
   return last_most, expiry, '', start

@@ -1,6 +1,8 @@
 -- For push: keys and expiry. state: records as this batch leaves them (false: removed).
--- owner: key -> its holder's id, and behind a space its expiry if it has one.
-local state, owner, taken, evicted, expired, replaced = {}, {}, {}, {}, 0, 0
+-- owner: key -> its holder's id, and behind a space its expiry or its schedule if it has one.
+-- older: messages that were there before and have another record now, and whether they are
+-- 'due' or 'leased'.
+local state, owner, taken, evicted, older, expired, replaced = {}, {}, {}, {}, {}, 0, 0
 local function load_owners(from, n)
   local keys, fields = {}, {}
   for i = from, from + n - 1 do
@@ -16,7 +18,7 @@ local function seize(key, replace)
   local holder = owner[key]
   if not holder then return nil, 0 end
   local id, expiry = string.sub(holder, 1, 26), tonumber(string.sub(holder, 28)) or 0
-  local where = state[id] and 'due' or place(id)
+  local where = older[id] or state[id] and 'due' or place(id)
   if where == 'leased' then return id end
   if where ~= 'due' then return nil, 0 end
   if expiry > 0 and expiry <= now then
@@ -26,12 +28,12 @@ local function seize(key, replace)
   else
     return id
   end
-  if not state[id] then evicted[#evicted + 1] = id end
-  state[id] = false
+  if older[id] or not state[id] then evicted[#evicted + 1] = id end
+  state[id], older[id] = false, nil
   return nil, 1
 end
-local function take(key, id, ttl)
-  owner[key] = ttl > 0 and id .. ' ' .. (up + ttl) or id
+local function take(key, id, ttl, repeats)
+  owner[key] = ttl > 0 and id .. ' ' .. (up + ttl) or repeats and id .. ' ' .. repeats or id
   taken[key] = true
 end
 -- evict(): removes what lost its key, and writes who has it now. A message of this batch

@@ -1,6 +1,7 @@
 -- soonest(): when the first lease runs out. sweep(): puts back those that have. Only a
 -- delivery whose handler had started has failed; the message then waits, so that it does
--- not come back with all that were leased at the same time.
+-- not come back with all that were leased at the same time. A recurring message goes on
+-- without attempts left: the consumer that gets it knows when it is due next.
 local function soonest()
   return tonumber(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]) or math.huge
 end
@@ -13,7 +14,7 @@ local function sweep(limit)
   local recs, n = fetch(ids)
   local past_of, stop = history(ids), cancelling(ids)
   for i = 1, n do
-    local id, most, _, key = ids[i], parse(recs[i])
+    local id, most, _, key, _, repeats, name = ids[i], parse(recs[i])
     ended[i] = receipts[i]
     if stop[i] then
       gone[#gone + 1], cancelled = id, cancelled + 1
@@ -22,8 +23,8 @@ local function sweep(limit)
       local attempt, _, failures, _, doubt, begun = attempts[i] or 1, past(past_of[i])
       if begun then failures, doubt = failures + 1, 'c' end
       note(id, past_of[i], attempt, failures, doubt == 'c' and 'lc' or 'lu', 'lease ran out')
-      if not most or begun and failures >= most then
-        bury(id, key, most)
+      if not most or begun and failures >= most and not repeats then
+        bury(id, key, most, name)
       else
         again(id, begun and now + crash_delay(id, attempt, failures) or now)
       end

@@ -1,0 +1,97 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/dueq-dev/dueq/internal/series"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Why an occurrence of a recurring message is left out.
+var (
+	errMissed = errors.New("missed: the next time of its schedule has come")
+	errSpent  = errors.New("its last lease ran out on its last attempt")
+)
+
+// Passed returns the verdict on a delivery that no handler is to see, and why, or nil. ago is
+// for how long it has been held.
+func Passed(d *store.Delivery, ago time.Duration) (*Verdict, error) {
+	fate, err := series.Judge(d, ago)
+	switch fate {
+	case series.Skip:
+		return &Verdict{Verdict: store.Ack}, errMissed
+	case series.Spent:
+		return &Verdict{Verdict: store.Reject, Failure: series.SpentFailure}, errSpent
+	case series.Unreadable:
+		return &Verdict{Verdict: store.Release, Delay: series.RetryAfter.Milliseconds()}, fmt.Errorf("left to other consumers: %w", err)
+	case series.Run:
+	}
+	return nil, nil //nolint:nilnil // there is no verdict yet
+}
+
+// pass reports whether no handler is to see h, and settles it then.
+func (w *work) pass(life context.Context, h *Held) bool {
+	if h.Delivery.Repeat == "" {
+		return false
+	}
+	if phase, _ := h.state(); phase == settled && !w.config.AtMostOnce {
+		return false // which is found out before a handler is started
+	}
+	v, why := Passed(&h.Delivery, time.Since(h.queued))
+	if v != nil {
+		w.settler.outcomes.passed.log(func() []any { return attributes(h, slog.Any("cause", why)) })
+	}
+	if w.config.AtMostOnce {
+		return w.passOnce(life, h, v)
+	}
+	if v != nil {
+		w.settle(h, *v)
+	}
+	return v != nil
+}
+
+// passOnce is pass for at most once. The store has leased the message, so that the series goes
+// on, and the next occurrence is scheduled before a handler sees this one. v is nil if one is
+// to see it.
+func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
+	pass := v != nil
+	if v == nil {
+		v = &Verdict{Verdict: store.Ack}
+	}
+	ctx, end := context.WithTimeout(life, callTimeout)
+	defer end()
+	item := store.Settlement{Receipt: h.Delivery.Receipt, Delay: v.Delay, Failure: v.Failure}
+	request := store.SettleRequest{Verdict: v.Verdict, Items: []store.Settlement{item}}
+	codes, err := series.Settle(ctx, w.config.Store, h.Partition, request, []*series.Part{series.Of(&h.Delivery)})
+	if err == nil {
+		err = CodeError(v.Verdict, codes[0])
+	}
+	if err != nil {
+		w.config.Log.Warn("dueq: a recurring message comes back when its lease has run out", attributes(h, slog.Any("error", err))...)
+	}
+	if pass || err != nil {
+		w.over(h)
+		return true
+	}
+	return false
+}
+
+// partsOf returns what the deliveries at some places say about their next occurrences; nil
+// if none is of a recurring message.
+func partsOf(items []settling, places []int) []*series.Part {
+	var parts []*series.Part
+	for n, i := range places {
+		part := series.Of(&items[i].held.Delivery)
+		if part != nil && parts == nil {
+			parts = make([]*series.Part, len(places))
+		}
+		if parts != nil {
+			parts[n] = part
+		}
+	}
+	return parts
+}

@@ -1,0 +1,226 @@
+// Package series knows when recurring messages are due: it reads their schedules, and
+// settles their occurrences so that the next one follows. Stores keep a schedule as a text
+// and understand none of it.
+package series
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	cron "github.com/netresearch/go-cron"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Spec is a schedule as a user gives it: Cron with Zone, or Every.
+type Spec struct {
+	Cron    string
+	Zone    string
+	Every   time.Duration
+	CatchUp bool
+}
+
+// The words of a schedule's text.
+const (
+	wordEvery   = "every"
+	wordCron    = "cron"
+	wordCatchUp = "catch-up"
+)
+
+const (
+	cronFields  = 5
+	leastEvery  = time.Second
+	mostEvery   = store.MaxDelay * time.Millisecond
+	searchYears = 11 // more than store.MaxDelay
+)
+
+// String returns the text of the schedule: "every 10m0s", or "cron 0 9 * * 1-5
+// Europe/Berlin", with " catch-up" behind it if it is to catch up; "" for the zero value. Equal
+// schedules have equal texts.
+func (s Spec) String() string {
+	var words []string
+	switch {
+	case s == Spec{}:
+		return ""
+	case s.Every != 0:
+		words = []string{wordEvery, s.Every.String()}
+	default:
+		words = append([]string{wordCron}, strings.Fields(s.Cron)...)
+		words = append(words, cmp.Or(s.Zone, "UTC"))
+	}
+	if s.CatchUp {
+		words = append(words, wordCatchUp)
+	}
+	return strings.Join(words, " ")
+}
+
+// ParseSpec reads what String wrote. The zone may be left out. It does not look at whether
+// there are such times, or such a zone: that is for [Spec.Schedule].
+func ParseSpec(text string) (Spec, error) {
+	words := strings.Fields(text)
+	var s Spec
+	if n := len(words); n > 0 && words[n-1] == wordCatchUp {
+		s.CatchUp, words = true, words[:n-1]
+	}
+	switch {
+	case len(words) == 2 && words[0] == wordEvery:
+		var err error
+		if s.Every, err = time.ParseDuration(words[1]); err != nil || s.Every == 0 {
+			return Spec{}, invalid("every", "%+.40q is not a span such as 10m or 1h30m", words[1])
+		}
+		return s, nil
+	case len(words) > 1 && words[0] == wordCron:
+		n := min(1+fieldsOf(words[1]), len(words))
+		s.Cron = strings.Join(words[1:n], " ")
+		switch len(words) - n {
+		case 0:
+			return s, nil
+		case 1:
+			s.Zone = words[n]
+			return s, nil
+		}
+	}
+	return Spec{}, invalid("repeat", `%+.100q: want "every 10m" or "cron 0 9 * * 1-5 Europe/Berlin", and "catch-up" behind it if so`, text)
+}
+
+// fieldsOf returns how many words a cron expression has that begins with one.
+func fieldsOf(first string) int {
+	if strings.HasPrefix(first, "@") {
+		return 1
+	}
+	return cronFields
+}
+
+// Schedule is a schedule that times can be asked of.
+type Schedule struct {
+	CatchUp bool
+
+	every time.Duration // 0: spec in zone
+	spec  cron.Schedule
+	zone  *time.Location
+}
+
+// Schedule returns s in a form that times can be asked of, or an *Error of kind ErrInvalid
+// for the first thing that is wrong with it.
+func (s Spec) Schedule() (*Schedule, error) {
+	switch {
+	case s.Every != 0 && (s.Cron != "" || s.Zone != ""):
+		return nil, invalid("repeat", "has an interval and a cron expression or a zone, want one of them")
+	case s.Every != 0 && (s.Every < leastEvery || s.Every > mostEvery || s.Every%time.Millisecond != 0):
+		return nil, invalid("every", "%s is outside %s to %s (10 years), or not whole milliseconds", s.Every, leastEvery, mostEvery)
+	case s.Every != 0:
+		return &Schedule{every: s.Every, CatchUp: s.CatchUp}, nil
+	case s.Cron == "":
+		return nil, invalid("repeat", "has neither an interval nor a cron expression")
+	}
+	spec, err := parseCron(s.Cron)
+	if err != nil {
+		return nil, err
+	}
+	zone, err := loadZone(cmp.Or(s.Zone, "UTC"))
+	if err != nil {
+		return nil, err
+	}
+	if err := store.ValidateRepeat(s.String()); err != nil {
+		return nil, err
+	}
+	return &Schedule{spec: spec, zone: zone, CatchUp: s.CatchUp}, nil
+}
+
+// Parse reads what Spec.String wrote, in a form that times can be asked of.
+func Parse(text string) (*Schedule, error) {
+	s, err := ParseSpec(text)
+	if err != nil {
+		return nil, err
+	}
+	return s.Schedule()
+}
+
+// parseCron reads an expression as crontab(5) has it: a day matches when the day of the month
+// or the day of the week does, if both are restricted.
+func parseCron(text string) (cron.Schedule, error) {
+	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	if first == "@every" || strings.Contains(first, "=") {
+		return nil, invalid("cron", "%+.40q: an interval belongs into Every, a time zone into Zone", text)
+	}
+	parser, err := cron.TryNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.Extended | cron.DowOrDom)
+	if err != nil {
+		return nil, invalid("cron", "%w", err)
+	}
+	// In lower case, for the parser takes the H of THU for another of its features.
+	spec, err := parser.WithMaxSearchYears(searchYears).Parse(strings.ToLower(text))
+	if err != nil {
+		return nil, invalid("cron", "%+.100q: %w", text, err)
+	}
+	return spec, nil
+}
+
+func loadZone(name string) (*time.Location, error) {
+	if name == "Local" {
+		return nil, invalid("zone", "Local is another one on each machine: want a name such as Europe/Berlin")
+	}
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return nil, invalid("zone", "%+.64q is not known here (a program that imports time/tzdata knows all zones without the system's data): %w", name, err)
+	}
+	return zone, nil
+}
+
+func invalid(field, format string, args ...any) error {
+	return &store.Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, store.ErrInvalid)...)}
+}
+
+// ErrOver says that a schedule has no time within the next 10 years.
+var ErrOver = errors.New("has no time within 10 years")
+
+// Next returns the first time of the schedule after an instant, in unix ms. For an interval it
+// is from + a multiple of it, from being an earlier due time.
+func (s *Schedule) Next(from, after int64) (int64, error) {
+	next := int64(0)
+	if s.every > 0 {
+		every := s.every.Milliseconds()
+		next = from + max((after-from)/every+1, 1)*every
+	} else if t := s.nextTime(time.UnixMilli(after)); !t.IsZero() {
+		next = t.UnixMilli()
+	}
+	if next == 0 || next > after+store.MaxDelay {
+		return 0, ErrOver
+	}
+	return next, nil
+}
+
+// nextTime walks through the times that a clock on the wall shows, in a calendar without
+// changes of the offset, and takes the first whose instant is after t.
+func (s *Schedule) nextTime(t time.Time) time.Time {
+	wall := t.In(s.zone)
+	wall = time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), time.UTC)
+	for {
+		if wall = s.spec.Next(wall); wall.IsZero() {
+			return time.Time{}
+		}
+		if at := instantOf(wall, s.zone); at.After(t) {
+			return at
+		}
+	}
+}
+
+// instantOf returns when the clocks of a zone show what wall does in UTC: the first time if
+// they do so twice, and when they are put forward past it if they never do.
+func instantOf(wall time.Time, zone *time.Location) time.Time {
+	const before = 48 * time.Hour // more than any two offsets differ
+	for period := wall.In(zone).Add(-before); ; {
+		_, offset := period.Zone()
+		start, end := period.ZoneBounds()
+		at := wall.Add(-time.Duration(offset) * time.Second).In(zone)
+		if end.IsZero() || at.Before(end) {
+			if at.Before(start) {
+				return start
+			}
+			return at
+		}
+		period = end
+	}
+}

@@ -1,0 +1,10 @@
+-- PURPOSE reads the clock
+-- TRANSITION none
+-- KEYS[1] side hash
+-- RETURNS the instant, in ms
+-- CODES -
+-- COST O(1); 2 redis.calls
+-- RETRY safe: it changes nothing
+-- EMITS -
+-- USES open time
+return now

@@ -1,0 +1,75 @@
+-- PURPOSE ends deliveries of recurring messages: failed. One that has failed for good becomes a letter: a dead message with what its occurrence was, without the schedule; the message itself is due for its next occurrence
+-- TRANSITION leased -> scheduled, ready, and for good also (none) -> dead; leased -> dead when the record cannot be read or has no schedule; (gone) when a cancel was asked for
+-- KEYS[1] side hash
+-- KEYS[2] msg hash
+-- KEYS[3] leased zset
+-- KEYS[4] due zset
+-- KEYS[5] dead zset
+-- ARGV[1] channel | text | - | PFX:{q}:events
+-- ARGV[2] wake | text | - | "wake p"
+-- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
+-- ARGV[4] how | text | - | n: for good when out of attempts; j: in any case
+-- ARGV[5...] n receipts, n delays, n failures, n due times of the next occurrences, n ids of letters, n schedules that the due times are of | text, int, text, int, text, text | ms | n 1 to 500, delays from 0, failures up to 1024 bytes, empty: none
+-- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- CODES ok too_far dead gone lease_lost cancelled changed
+-- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters
+-- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
+-- EMITS wake, when the first due time becomes earlier
+-- USES open codes time record schedule fetch receipt history count forget plan graves bury leases lost failed wake answer
+if not s[1] then return {-1, ''} end
+local n, how, letters, cancelled, before = (#ARGV - 4) / 6, ARGV[4], 0, 0, first()
+local at, ids, recs, late, last = leases(5, 4 + n, 'all')
+local past_of, stop = history(ids), cancelling(ids)
+-- letter(): the record of a message without its schedule, marked as a letter.
+local function letter(record, key, start)
+  local _, size = schedule(record)
+  local headers = start - 12 - #key - size
+  local head = string.char(1, string.byte(record, 2) - 64, string.byte(record, 3), 0, 0, 0, 0, 0, 0, #key, math.floor(headers / 256), headers % 256)
+  return head .. key .. string.sub(record, 13 + #key + size)
+end
+local function part(i, id, h, most, key, start)
+  local copy, text, deliveries = ARGV[i + 4 * n], ARGV[i + 2 * n], attempt_of(ARGV[i])
+  local _, failures, _, _, _, snoozes, earlier = past(h)
+  if text == '' then text = h and redis.call('HGET', KEYS[1], 'f:' .. id) or '' end
+  blank[#blank + 1], blank[#blank + 2] = copy, letter(recs[id], key, start)
+  notes[#notes + 1], notes[#notes + 2] = 'h:' .. copy, counted(deliveries, earlier) .. ' ' .. counted(math.min(failures + 1, most), snoozes) .. ' ' .. how
+  if text ~= '' then notes[#notes + 1], notes[#notes + 2] = 'f:' .. copy, text end
+  bury(copy, '', true, key)
+  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, counted(deliveries, deliveries) .. ' 0 ' .. (how == 'n' and 'd' or how)
+  if h then free[#free + 1] = 'f:' .. id end
+  fresh, letters = fresh + (h and 1 or 2), letters + 1
+  again(id, math.max(now, tonumber(ARGV[i + 3 * n])))
+end
+for j = 1, #at do
+  local i, id, h = at[j], ids[j], past_of[j]
+  local most, _, key, start, repeats, name = parse(recs[id])
+  local _, failures = past(h)
+  local last_one, code = how == 'j' or failures + 1 >= (most or 0), OK
+  if stop[j] then
+    gone[#gone + 1], cancelled, code = id, cancelled + 1, CANCELLED
+    unkey(key)
+  elseif last_one and repeats and tonumber(ARGV[i + 3 * n]) > up + ARGV[3] then
+    code = TOO_FAR
+  elseif last_one and repeats and schedule(recs[id]) ~= ARGV[i + 5 * n] then
+    code = CHANGED
+  elseif last_one and repeats then
+    part(i, id, h, most, key, start)
+  else
+    note(id, h, attempt_of(ARGV[i]), failures + 1, how, ARGV[i + 2 * n])
+    if last_one then bury(id, key, most, name) else again(id, after(ARGV[i + n])) end
+  end
+  if code ~= TOO_FAR and code ~= CHANGED then ended[#ended + 1] = ARGV[i] end
+  if code == OK and last_one and how == 'n' then code = DEAD end
+  say(i - 4, code)
+end
+if #ended > 0 then
+  local failed = #ended - cancelled
+  entomb()
+  settle()
+  count(how == 'n' and 'nacked' or 'rejected', failed)
+  count('sent', letters)
+  count('cancelled', cancelled)
+  wake(before, earliest)
+end
+for _, i in ipairs(late) do say(i - 4, how == 'n' and failed(ARGV[i]) or lost(ARGV[i], how)) end
+return {last - 4, table.concat(odd, ' ')}
