@@ -96,16 +96,26 @@ func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error 
 	if err != nil {
 		return fail("consume", q.name, "", err)
 	}
+	return q.runConsumer(ctx, c, q.handler(c.wrap(h)))
+}
+
+// wrap returns h with the middleware around it.
+func (c ConsumeOptions) wrap(h Handler) Handler {
 	for _, wrap := range slices.Backward(c.Middleware) {
 		h = wrap(h)
 	}
-	return q.runConsumer(ctx, c, func(config *consumer.Config) {
+	return h
+}
+
+// handler returns what makes a consumer of the queue call h.
+func (q *Queue) handler(h Handler) func(*consumer.Config) {
+	return func(config *consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
 			d := newDelivery(q, &held.Delivery, held)
 			q.client.hooks.delivering(q.name, &held.Delivery)
 			return d.admit(ctx, h(ctx, d))
 		}
-	})
+	}
 }
 
 // runConsumer runs a consumer until ctx ends or the client is closed. handle sets what it
@@ -116,7 +126,7 @@ func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*
 		return fail("consume", q.name, "", err)
 	}
 	defer leave()
-	err = q.consume(ctx, c, handle)
+	err = q.consume(ctx, c, q.learn, handle)
 	if err == nil && q.client.open.Err() != nil {
 		err = ErrClosed
 	}
@@ -124,10 +134,11 @@ func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*
 }
 
 // consume runs a consumer of the queue's partitions, and another one when their number
-// has changed, which happens when the queue's data was lost.
-func (q *Queue) consume(ctx context.Context, c ConsumeOptions, handle func(*consumer.Config)) error {
+// has changed, which happens when the queue's data was lost. learn returns the queue's
+// settings.
+func (q *Queue) consume(ctx context.Context, c ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) error {
 	for {
-		settings, err := consumer.Insist(ctx, q.client.log, q.learn)
+		settings, err := consumer.Insist(ctx, q.client.log, learn)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}

@@ -231,6 +231,47 @@ func ExampleQueue_Redrive() {
 	// redriven: 1 <nil>
 }
 
+func ExampleWorker() {
+	ctx := context.Background()
+	client, err := dueq.NewMemory(nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
+	_, _ = client.Queue("orders").Send(ctx, dueq.Message{Body: []byte("order 42")})
+	_, _ = client.Queue("mail.anna").Send(ctx, dueq.Message{Body: []byte("hello")})
+
+	worker, err := dueq.NewWorker(client, dueq.WorkerOptions{Concurrency: 64})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	handled := make(chan string, 2)
+	note := func(_ context.Context, d *dueq.Delivery) error {
+		handled <- fmt.Sprintf("%s: %s", d.Queue, d.Body)
+		return nil
+	}
+	err = errors.Join(
+		worker.Handle("orders", note, dueq.HandleOptions{Weight: 6}),
+		worker.Handle("mail.*", note, dueq.HandleOptions{Concurrency: 8}), // of each of them
+	)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	go func() {
+		fmt.Println(<-handled)
+		fmt.Println(<-handled)
+		worker.Stop()
+	}()
+	fmt.Println(worker.Run(ctx))
+	// Unordered output:
+	// orders: order 42
+	// mail.anna: hello
+	// <nil>
+}
+
 func ExampleMiddleware() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()

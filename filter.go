@@ -101,7 +101,7 @@ func (m *matcher) compileKey() error {
 	if m.Key == "" {
 		return nil
 	}
-	pattern, err := globPattern(m.Key)
+	pattern, err := globPattern("key", m.Key)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,7 @@ func TestGlobPattern(t *testing.T) {
 		{"", []string{""}, []string{"a"}},
 		{strings.Repeat("*a", 40), []string{strings.Repeat("a", 200)}, []string{strings.Repeat("a", 199) + "b"}},
 	} {
-		p, err := globPattern(test.glob)
+		p, err := globPattern("key", test.glob)
 		if err != nil {
 			t.Errorf("%q: %v", test.glob, err)
 			continue
@@ -53,7 +53,7 @@ func TestGlobPattern(t *testing.T) {
 		`a\`: `ends with a \`, `[a\`: `ends with a \`, `[a-\`: `ends with a \`, "[z-a]": "z-a, which ends before it begins",
 		"\xc3": "is not UTF-8",
 	} {
-		_, err := globPattern(glob)
+		_, err := globPattern("key", glob)
 		var e *Error
 		if !errors.Is(err, ErrInvalid) || !errors.As(err, &e) || e.Field != "key" || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want ErrInvalid with %q", glob, err, want)
@@ -71,7 +71,7 @@ func FuzzGlobPattern(f *testing.F) {
 			return
 		}
 		want, bad := path.Match(glob, key)
-		p, err := globPattern(glob)
+		p, err := globPattern("key", glob)
 		if err == nil && bad == nil && p.MatchString(key) != want {
 			t.Errorf("%q matches %q: %t, path.Match says %t", glob, key, !want, want)
 		}

@@ -7,17 +7,18 @@ import (
 	"unicode/utf8"
 )
 
-// globPattern compiles a pattern for keys, as [Filter] has them.
-func globPattern(glob string) (*regexp.Regexp, error) {
+// globPattern compiles a pattern for keys or names of queues, as [Filter] has them; field
+// is named when something is wrong with it.
+func globPattern(field, glob string) (*regexp.Regexp, error) {
 	if !utf8.ValidString(glob) {
-		return nil, invalid("key", "the pattern %+.64q is not UTF-8", glob)
+		return nil, invalid(field, "the pattern %+.64q is not UTF-8", glob)
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
 	for rest := []rune(glob); len(rest) > 0; {
 		text, size, problem := globPart(rest)
 		if problem != "" {
-			return nil, invalid("key", "the pattern %+.64q %s", glob, problem)
+			return nil, invalid(field, "the pattern %+.64q %s", glob, problem)
 		}
 		b.WriteString(text)
 		rest = rest[size:]
@@ -25,7 +26,7 @@ func globPattern(glob string) (*regexp.Regexp, error) {
 	b.WriteString(`\z`)
 	compiled, err := regexp.Compile(b.String())
 	if err != nil {
-		return nil, invalid("key", "the pattern %+.64q cannot be used", glob)
+		return nil, invalid(field, "the pattern %+.64q cannot be used", glob)
 	}
 	return compiled, nil
 }

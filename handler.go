@@ -26,7 +26,7 @@ type Middleware func(Handler) Handler
 
 // JSON returns a handler for messages whose bodies are JSON values of type T. A body
 // that cannot be decoded is rejected: it becomes a dead letter at once, as no further
-// attempt could succeed.
+// attempt could succeed. [SendJSON] is the other end: it sends such messages.
 func JSON[T any](h func(ctx context.Context, v T, d *Delivery) error) Handler {
 	return func(ctx context.Context, d *Delivery) error {
 		var v T

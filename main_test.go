@@ -160,6 +160,7 @@ const (
 	replyLost // the call is made, the caller sees an error
 	hangs     // until the caller's ctx ends
 	replyLate // by lateBy, unless the caller's ctx ends before
+	isInvalid // an error that no repetition changes
 	stalls    // as replyLate, but the caller gets no answer sooner whatever its ctx
 )
 
@@ -222,6 +223,8 @@ func over[T any](ctx context.Context, n *network, op string, partition int, call
 		return call()
 	case refused:
 		return none, errors.Join(errors.New(op+": connection refused"), store.ErrUnavailable)
+	case isInvalid:
+		return none, errors.Join(errors.New(op+": not understood"), store.ErrInvalid)
 	case replyLost:
 		_, _ = call()
 		return none, errors.Join(errors.New(op+": reply lost"), store.ErrUnavailable)
@@ -266,6 +269,10 @@ func (n *network) Claim(ctx context.Context, p store.Partition, r store.ClaimReq
 
 func (n *network) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
 	return over(ctx, n, string(r.Verdict), p.Index, func() ([]store.Code, error) { return n.Store.Settle(ctx, p, r) })
+}
+
+func (n *network) Queues(ctx context.Context) ([]string, error) {
+	return over(ctx, n, "queues", everywhere, func() ([]string, error) { return n.Store.Queues(ctx) })
 }
 
 func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {

@@ -21,6 +21,11 @@ import (
 // onRedis returns a queue on the shared server.
 func onRedis(t *testing.T) *dueq.Queue {
 	t.Helper()
+	return clientOnRedis(t).Queue("work")
+}
+
+func clientOnRedis(t *testing.T) *dueq.Client {
+	t.Helper()
 	rdb := redistest.Shared(t).Client(t)
 	client := opened(t)(dueq.NewRedis(rdb, &dueq.Options{Prefix: redistest.Prefix(), Logger: slog.New(slog.DiscardHandler)}))
 	t.Cleanup(func() {
@@ -28,7 +33,7 @@ func onRedis(t *testing.T) *dueq.Queue {
 			t.Error(err)
 		}
 	})
-	return client.Queue("work")
+	return client
 }
 
 // afterAll calls stop when as many handlers have been here.

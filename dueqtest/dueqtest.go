@@ -12,6 +12,8 @@
 //		// and look at what the shop did
 //	}
 //
+// [Client.Work] does that for all queues of a dueq.Worker.
+//
 // To test a whole consumer, with its goroutines and timers, use dueq.NewMemory inside
 // testing/synctest instead: there time passes by itself as soon as everybody waits.
 package dueqtest
@@ -104,6 +106,28 @@ func (c *Client) Deliver(queue string, h dueq.Handler) int {
 	due := c.receiveAll(queue)
 	for _, d := range due {
 		c.handle(h, d)
+	}
+	return len(due)
+}
+
+// Work hands every message that is due now, in all queues that w has a handler for, to those
+// handlers, as Deliver does, one queue after the other in the order of their names. It
+// returns how many messages there were. What a handler sends waits for the next Work. w need
+// not run, and must not.
+func (c *Client) Work(w *dueq.Worker) int {
+	c.t.Helper()
+	queues, err := c.Stats(c.t.Context())
+	if err != nil {
+		c.t.Fatalf("dueqtest: %v", err)
+	}
+	var due []*dueq.Delivery
+	for _, q := range queues {
+		if w.Handler(q.Queue) != nil {
+			due = append(due, c.receiveAll(q.Queue)...)
+		}
+	}
+	for _, d := range due {
+		c.handle(w.Handler(d.Queue), d)
 	}
 	return len(due)
 }

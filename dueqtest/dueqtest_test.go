@@ -95,6 +95,41 @@ func TestDeliver_NextSends(t *testing.T) {
 	q.AssertDelivered("b", "next")
 }
 
+func TestWork_HandsOutWhatIsDueInAllQueues(t *testing.T) {
+	t.Parallel()
+	q := dueqtest.New(t)
+	w, err := dueq.NewWorker(q.Client, dueq.WorkerOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, pattern := range []string{"orders", "mail.*"} {
+		err := w.Handle(pattern, func(_ context.Context, d *dueq.Delivery) error {
+			got = append(got, d.Queue+" "+pattern)
+			if d.Queue == "mail.a" {
+				return dueq.Next(dueq.NextMessage{Queue: "orders", Message: dueq.Message{}})
+			}
+			return nil
+		}, dueq.HandleOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, queue := range []string{"orders", "mail.b", "mail.a", "other"} {
+		q.Send(queue, dueq.Message{})
+	}
+	if n := q.Work(w); n != 3 || fmt.Sprint(got) != "[mail.a mail.* mail.b mail.* orders orders]" {
+		t.Errorf("%d messages, %v", n, got)
+	}
+	q.AssertEmpty("mail.a")
+	if n := q.Work(w); n != 1 || got[3] != "orders orders" {
+		t.Errorf("%d messages, %v, want what the first one has sent", n, got)
+	}
+	if n := q.Work(w); n != 0 {
+		t.Errorf("%d messages, want none", n)
+	}
+}
+
 func TestAssertionsFail(t *testing.T) {
 	t.Parallel()
 	tests := []struct {

@@ -67,6 +67,10 @@ type Store interface {
 	// order of their names when queue is empty. An unknown queue is ErrNotFound.
 	Stats(ctx context.Context, queue string) ([]Stats, error)
 
+	// Queues returns the names of all queues in order, in one call. Names of queues that are
+	// being made, or of which only consumers are left, may be among them.
+	Queues(ctx context.Context) ([]string, error)
+
 	// Redrive brings dead messages back, due now or after a delay, with their failures,
 	// snoozes and TTLs forgotten: dead -> scheduled, ready. Codes: OK, NotFound (also when it is not
 	// dead), Duplicate, Stale.

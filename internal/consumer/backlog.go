@@ -9,7 +9,7 @@ import (
 // backlog is the deliveries that wait for a worker, in the order they came.
 type backlog struct {
 	bytes *atomic.Int64 // of them
-	some  chan struct{} // holds a token when it is not empty any more
+	begun chan struct{} // holds a token when it is not empty any more
 
 	mu     sync.Mutex
 	filled sync.Cond // there is one more, or no more comes
@@ -21,7 +21,7 @@ type backlog struct {
 }
 
 func newBacklog(bytes *atomic.Int64) *backlog {
-	b := &backlog{bytes: bytes, some: make(chan struct{}, 1)}
+	b := &backlog{bytes: bytes, begun: make(chan struct{}, 1)}
 	b.filled.L = &b.mu
 	return b
 }
@@ -40,7 +40,7 @@ func (b *backlog) add(all []*Held) {
 	defer b.mu.Unlock()
 	if b.first == len(b.queue) {
 		select {
-		case b.some <- struct{}{}:
+		case b.begun <- struct{}{}:
 		default:
 		}
 	}
@@ -62,6 +62,30 @@ func (b *backlog) next() *Held {
 		return nil
 	}
 	return b.pop()
+}
+
+// poll takes a delivery; nil if none waits.
+func (b *backlog) poll() *Held {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.first == len(b.queue) {
+		return nil
+	}
+	return b.pop()
+}
+
+// len returns how many deliveries wait.
+func (b *backlog) len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.queue) - b.first
+}
+
+// over reports whether nothing waits and no more comes.
+func (b *backlog) over() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed && b.first == len(b.queue)
 }
 
 // await waits until there is a delivery, or returns false when no more comes.

@@ -29,16 +29,21 @@ type capacity struct {
 	prefetch      int          // the most of it
 	prefetchBytes int          // of bodies, about
 	bytes         atomic.Int64 // of what waits for a worker
+	share         *Share       // of slots, without which no worker works; nil: each has one
+	queued        func() int   // how many deliveries wait for a worker; only used with share
 
 	mu         sync.Mutex
 	limit      int // of workers in use: fewer than there are when the processor is overloaded
 	used       int // places that are taken, the lent ones too
 	lent       int
+	asking     int           // reserved by claims under way that are not late
 	mean       time.Duration // of the time that a worker takes; 0: not measured yet
 	size       int           // mean bytes of a delivery
 	partitions []usage
 	idle       int     // workers that wait for deliveries, where these are handled in batches
 	waiting    []*turn // fetchers, first come first served
+	short      bool    // of slots, so that one of waiting has no place
+	plenty     int     // of partitions
 }
 
 // usage is what one partition has of the places, apart from what waits for a worker or
@@ -48,6 +53,7 @@ type usage struct {
 	settling   int // of deliveries whose verdict the store does not know yet
 	claimLate  bool
 	settleLate int // calls with verdicts that are late
+	plenty     int // 1: more messages are due than the last claim asked for
 }
 
 func (u *usage) lent() int {
@@ -61,6 +67,14 @@ func (u *usage) lent() int {
 	return n
 }
 
+// asking is how many places a claim has reserved that has time still.
+func (u *usage) asking() int {
+	if u.claimLate {
+		return 0
+	}
+	return u.claiming
+}
+
 // turn is a fetcher's place in the line.
 type turn struct {
 	partition int
@@ -71,7 +85,7 @@ type turn struct {
 func newCapacity(c Config) *capacity {
 	return &capacity{
 		workers: c.places(), limit: c.places(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
-		partitions: make([]usage, c.Partitions),
+		share: c.Share, partitions: make([]usage, c.Partitions),
 	}
 }
 
@@ -100,7 +114,7 @@ func (c *capacity) leave(t *turn) {
 	granted := len(c.waiting) == before
 	c.mu.Unlock()
 	if granted {
-		c.claimed(t.partition, 0, 0)
+		c.claimed(t.partition, 0, 0, false)
 	}
 }
 
@@ -108,20 +122,26 @@ func (c *capacity) leave(t *turn) {
 const pastDeliveries = 10
 
 // claimed ends a claim that has returned n deliveries, with bodies of bytes in all, and
-// frees the other places that were reserved for it.
-func (c *capacity) claimed(partition, n, bytes int) {
+// frees the other places that were reserved for it. plenty: more messages are due.
+func (c *capacity) claimed(partition, n, bytes int, plenty bool) {
 	c.change(partition, func(u *usage) {
+		u.plenty = 0
+		if plenty {
+			u.plenty = 1
+		}
 		c.used += n - u.claiming
 		u.claiming, u.claimLate = 0, false
 		if n > 0 {
 			c.size += (bytes/n - c.size) * n / (n + pastDeliveries)
 		}
 	})
+	c.trim()
 }
 
 // claimLate lends the places of a claim until it is over.
 func (c *capacity) claimLate(partition int) {
-	c.change(partition, func(u *usage) { u.claimLate = true })
+	c.change(partition, func(u *usage) { u.claimLate, u.plenty = true, 0 })
+	c.trim()
 }
 
 // settleLate notes that a call with verdicts is late, or that one that was is over.
@@ -172,10 +192,17 @@ func (c *capacity) change(partition int, how func(*usage)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	u := &c.partitions[partition]
-	c.lent -= u.lent()
+	c.count(u, -1)
 	how(u)
-	c.lent += u.lent()
+	c.count(u, 1)
 	c.grant()
+}
+
+// count adds to the sums over all partitions what one has.
+func (c *capacity) count(u *usage, sign int) {
+	c.lent += sign * u.lent()
+	c.asking += sign * u.asking()
+	c.plenty += sign * u.plenty
 }
 
 // worked notes for how long a worker was busy with one delivery.
@@ -204,6 +231,7 @@ func (c *capacity) starved() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.limit = max(c.limit/2, min(runtime.GOMAXPROCS(0)*c.batch, c.workers))
+	c.limitSlots()
 }
 
 // unstarved puts more workers to use, up to all.
@@ -214,25 +242,43 @@ func (c *capacity) unstarved() {
 		return
 	}
 	c.limit = min(c.limit+max(c.limit/4, 1), c.workers)
+	c.limitSlots()
 	c.grant()
+}
+
+func (c *capacity) limitSlots() {
+	if c.share != nil {
+		c.share.limit(c.limit)
+	}
 }
 
 // grant serves those who wait, in their order. Who cannot have anything now does not
 // keep the others waiting.
 func (c *capacity) grant() {
+	c.short = false
 	if len(c.waiting) == 0 {
 		return
 	}
-	ahead := c.ahead()
+	ahead := c.ahead(c.limit)
 	c.waiting = slices.DeleteFunc(c.waiting, func(t *turn) bool {
 		n := min(c.room(t.partition, ahead), t.most)
+		if n > 0 && c.share != nil {
+			n = c.withSlots(n)
+			c.short = c.short || n == 0
+		}
 		if n > 0 {
+			u := &c.partitions[t.partition]
 			c.used += n
-			c.partitions[t.partition].claiming = n
+			c.count(u, -1)
+			u.claiming = n
+			c.count(u, 1)
 			t.granted <- n
 		}
 		return n > 0
 	})
+	if c.short {
+		c.share.ring()
+	}
 }
 
 // room is how many places a claim of a partition may have: no more than its share, so
@@ -241,24 +287,36 @@ func (c *capacity) grant() {
 // own, so that busy workers do not cause a call per message.
 func (c *capacity) room(partition, ahead int) int {
 	total, owed := c.limit+ahead, c.partitions[partition].lent()
-	free, worth := total-c.used+c.lent-owed, max(1, ahead/2)
-	if c.idle == 0 {
-		worth = max(worth, c.batch/2)
+	if c.share != nil { // what is settling has given up its slot: another may need a place
+		total += c.limit
 	}
-	if free < worth {
+	free := c.worth(total-c.used+c.lent-owed, ahead)
+	if free == 0 {
 		return 0
 	}
 	share := (total + len(c.partitions) - 1) / len(c.partitions)
 	return max(0, min(free, share-owed))
 }
 
-// ahead is how many deliveries may wait for a worker: whole batches, as a worker that
-// becomes free would take fewer although more are due.
-func (c *capacity) ahead() int {
+// worth returns how many of the free places a claim is worth a call for: all or none.
+func (c *capacity) worth(free, ahead int) int {
+	least := max(1, ahead/2)
+	if c.idle == 0 {
+		least = max(least, c.batch/2)
+	}
+	if free < least {
+		return 0
+	}
+	return free
+}
+
+// ahead is how many deliveries may wait for one of so many workers: whole batches, as a
+// worker that becomes free would take fewer although more are due.
+func (c *capacity) ahead(workers int) int {
 	if c.mean == 0 {
 		return 0
 	}
-	n := int(min(int64(c.prefetch), int64(c.limit)*int64(soon)/int64(c.mean)))
+	n := int(min(int64(c.prefetch), int64(workers)*int64(soon)/int64(c.mean)))
 	if c.size > 0 {
 		n = min(n, c.prefetchBytes/c.size)
 	}
@@ -266,4 +324,53 @@ func (c *capacity) ahead() int {
 		n = 0
 	}
 	return n - n%c.batch
+}
+
+// withSlots is how many of n places a claim may have where workers need slots: it reserves
+// slots for them if any are free, and what can wait for slots that the queue has comes on top.
+func (c *capacity) withSlots(n int) int {
+	need := c.needed()
+	reserved, held := c.share.reserve(need + n)
+	ahead := c.ahead(held)
+	return min(n, c.worth(reserved+ahead-need, ahead))
+}
+
+// needed is how many slots are needed beside those of running handlers, for deliveries that
+// wait for one or have been asked for.
+func (c *capacity) needed() int { return c.asking + c.queued() }
+
+// wanted is needed, and how many slots are wanted: for new claims as many as there are while
+// more messages are known to be due, else one, to see whether any are.
+func (c *capacity) wanted() (needed, wanted int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	needed = c.needed()
+	switch {
+	case c.plenty > 0 && (c.short || c.asking > 0):
+		return needed, needed + c.limit
+	case c.short && c.asking == 0:
+		return needed, needed + 1
+	}
+	return needed, needed
+}
+
+// offer is called when more slots are reserved than needed.
+func (c *capacity) offer() {
+	c.mu.Lock()
+	c.grant()
+	c.mu.Unlock()
+	c.trim()
+}
+
+// trim gives up slots that no delivery needs that is held or asked for. While more messages
+// are due, the next claim is about to need them.
+func (c *capacity) trim() {
+	if c.share == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.plenty == 0 {
+		c.share.trim(c.needed())
+	}
 }

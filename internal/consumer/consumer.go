@@ -3,6 +3,8 @@
 //	fetch      claims messages of one partition when there is room for them
 //	work       runs handlers
 //	together   runs handlers on several deliveries at a time
+//	slots      divides the places for handlers between the consumers of several queues
+//	dispatch   runs handlers when there are slots for them
 //	suspect    records the start of handlers that may end the process
 //	isolate    runs these handlers apart
 //	shed       releases what waits for a worker for too long
@@ -46,6 +48,8 @@ type Config struct {
 	HandleBatch func(context.Context, []*Held) []error
 	Batch       int
 	Linger      time.Duration // how long the first delivery of a batch waits for others
+
+	Share *Share // of slots, without which no handler runs; nil: Concurrency run at a time. Not with HandleBatch.
 
 	Observe func(Outcome) // of what a handler was given; nil: nobody wants to know
 
@@ -113,7 +117,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	tending, endTending := context.WithCancel(life)
 	defer endTending()
 	tended := c.tend(tending)
-	c.work.start(life, ctx.Done())
+	c.work.start(ctx, life)
 
 	claiming, endClaiming := context.WithCancel(life)
 	defer endClaiming()

@@ -45,7 +45,7 @@ func TestCapacityFollowsTheMeanTime(t *testing.T) {
 				if c.take(t.Context(), 0, 1) != 1 {
 					t.Fatal("no place")
 				}
-				c.claimed(0, 1, 0)
+				c.claimed(0, 1, 0, false)
 				c.worked(d)
 				c.give(1)
 			}
@@ -108,13 +108,13 @@ func TestCapacityServesFetchersInTurn(t *testing.T) {
 		if a, b := c.take(t.Context(), 0, store.MaxBatch), c.take(t.Context(), 1, store.MaxBatch); a != 2 || b != 2 {
 			t.Fatalf("%d and %d places, want half each", a, b)
 		}
-		c.claimed(0, 2, 0)
-		c.claimed(1, 2, 0)
+		c.claimed(0, 2, 0, false)
+		c.claimed(1, 2, 0, false)
 		ctx, cancel := context.WithCancel(t.Context())
 		order := make(chan string, 3)
 		for _, name := range []string{"first", "second"} {
 			go func() {
-				c.claimed(0, c.take(t.Context(), 0, store.MaxBatch), 0)
+				c.claimed(0, c.take(t.Context(), 0, store.MaxBatch), 0, false)
 				order <- name
 			}()
 			synctest.Wait()
@@ -147,7 +147,7 @@ func TestCapacityGrantedToAFetcherThatLeavesIsNotLost(t *testing.T) {
 	cancel()
 	for range 100 { // both ways out of take are taken
 		if n := c.take(ctx, 0, 3); n > 0 {
-			c.claimed(0, 0, 0)
+			c.claimed(0, 0, 0, false)
 		}
 	}
 	if n := c.take(t.Context(), 0, store.MaxBatch); n != 4 {

@@ -88,12 +88,16 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 	for i := range result.Deliveries {
 		bytes += size(&result.Deliveries[i])
 	}
-	f.work.capacity.claimed(f.partition.Index, len(result.Deliveries), bytes)
+	some := len(result.Deliveries) > 0
+	if some {
+		f.work.accept(life, f.partition, result.Deliveries, began)
+	}
+	// Only now do they not count as asked for any more: with slots, they need them still.
+	f.work.capacity.claimed(f.partition.Index, len(result.Deliveries), bytes, some && result.Wait == 0)
 	if err != nil {
 		return 0, err
 	}
-	f.work.accept(life, f.partition, result.Deliveries, began)
-	if len(result.Deliveries) == 0 {
+	if !some {
 		return min(max(result.Wait, breather), guardPoll), nil
 	}
 	return min(result.Wait, guardPoll), nil

@@ -20,7 +20,7 @@ type shed struct{ work *work }
 func (s *shed) Run(ctx context.Context) {
 	for {
 		select {
-		case <-s.work.backlog.some:
+		case <-s.work.backlog.begun:
 		case <-ctx.Done():
 			return
 		}

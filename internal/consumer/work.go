@@ -28,23 +28,30 @@ type work struct {
 }
 
 func newWork(c Config, held *holdings, s *settler) *work {
+	waiting := newBacklog(&s.capacity.bytes)
+	s.capacity.queued = waiting.len
 	return &work{
 		config: c, capacity: s.capacity, held: held, gates: newGates(c, held), settler: s,
-		backlog: newBacklog(&s.capacity.bytes),
+		backlog: waiting,
 	}
 }
 
 // start starts the workers. Handlers get contexts of life, but for its end: each is
-// cancelled individually, with a cause, which costs less. When stopping is closed, no more
-// handlers are started.
-func (w *work) start(life context.Context, stopping <-chan struct{}) {
-	w.stopping, w.settler.life = stopping, life
+// cancelled individually, with a cause, which costs less. When ctx ends, no more handlers
+// are started.
+func (w *work) start(ctx, life context.Context) {
+	w.stopping, w.settler.life = ctx.Done(), life
 	w.settler.over = func(all []settling) {
 		w.held.removeSettled(all)
 		w.capacity.settled(all[0].held.Partition.Index, len(all))
 		w.settling.Add(-len(all))
 	}
 	w.settler.failed = func(h *Held, err error) Verdict { return w.judge(h, nil, err) }
+	if w.config.Share != nil {
+		w.workers.Add(1)
+		go w.dispatch(ctx, life, context.WithoutCancel(life))
+		return
+	}
 	for range w.config.Concurrency {
 		w.workers.Add(1)
 		go w.worker(life)
@@ -55,6 +62,7 @@ func (w *work) start(life context.Context, stopping <-chan struct{}) {
 // when they have, done when the store also knows all verdicts.
 func (w *work) finish() (returned, done <-chan struct{}) {
 	w.backlog.close()
+	w.ring()
 	ended, known := make(chan struct{}), make(chan struct{})
 	go func() {
 		w.workers.Wait()
@@ -88,6 +96,14 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 	w.held.add(all)
 	w.gates[p.Index].expect(deadline)
 	w.backlog.add(all)
+	w.ring()
+}
+
+// ring has the dispatcher look, if there is one.
+func (w *work) ring() {
+	if w.config.Share != nil {
+		w.config.Share.ring()
+	}
 }
 
 // worker handles deliveries one after the other. A handler that calls runtime.Goexit

@@ -165,6 +165,14 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 	return all, nil
 }
 
+// Queues returns the names of all queues in order.
+func (s *Store) Queues(ctx context.Context) ([]string, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	return s.known("")
+}
+
 // Redrive makes dead letters due again. O(n log N).
 func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveRequest) ([]store.PushResult, error) {
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {

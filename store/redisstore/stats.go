@@ -34,7 +34,7 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 		}
 		return []store.Stats{one}, nil
 	}
-	queues, err := s.queues(ctx)
+	queues, err := s.queues(ctx, "stats")
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +52,14 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 	return all, nil
 }
 
-func (s *Store) queues(ctx context.Context) ([]string, error) {
-	if err := s.start(ctx, "stats", "", s.queuesKey()); err != nil {
+// Queues implements store.Store.
+func (s *Store) Queues(ctx context.Context) ([]string, error) { return s.queues(ctx, "queues") }
+
+func (s *Store) queues(ctx context.Context, op string) ([]string, error) {
+	if err := s.start(ctx, op, "", s.queuesKey()); err != nil {
 		return nil, err
 	}
-	got, err := s.repeat(ctx, "stats", "", func(int) (any, error) {
+	got, err := s.repeat(ctx, op, "", func(int) (any, error) {
 		return s.rdb.SMembers(ctx, s.queuesKey()).Result()
 	})
 	if err != nil {

@@ -15,7 +15,12 @@ type call struct {
 	do   func(ctx context.Context) error
 }
 
-// calls are all methods of the port but Close.
+// allCalls are all methods of the port but Close.
+func (d *desk) allCalls() []call {
+	return append(d.calls(), call{"queues", func(ctx context.Context) error { _, err := d.s.Queues(ctx); return err }})
+}
+
+// calls are the methods that are about one queue.
 func (d *desk) calls() []call {
 	id := d.message().ID
 	return []call{
@@ -80,7 +85,7 @@ func lifecycle() []testCase {
 func testEndedContext(d *desk) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(d.t.Context()))
 	cancel()
-	for _, c := range d.calls() {
+	for _, c := range d.allCalls() {
 		if err := c.do(ctx); !errors.Is(err, context.Canceled) {
 			d.t.Errorf("%s: %v, want %v", c.name, err, context.Canceled)
 		}
@@ -91,7 +96,7 @@ func testEndedContext(d *desk) {
 func testPastDeadline(d *desk) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(d.t.Context()), time.Unix(1, 0))
 	defer cancel()
-	for _, c := range d.calls() {
+	for _, c := range d.allCalls() {
 		if err := c.do(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			d.t.Errorf("%s: %v, want %v", c.name, err, context.DeadlineExceeded)
 		}
@@ -112,7 +117,7 @@ func testClose(d *desk) {
 	for range 2 {
 		d.noError("close", d.s.Close())
 	}
-	for _, c := range d.calls() {
+	for _, c := range d.allCalls() {
 		if err := c.do(d.t.Context()); !errors.Is(err, store.ErrClosed) {
 			d.t.Errorf("%s: %v, want %v", c.name, err, store.ErrClosed)
 		}

@@ -216,6 +216,9 @@ func testStatsAll(d *desk) {
 		got = append(got, st.Queue)
 	}
 	d.wantEqual("queues", got, want)
+	names, err := d.s.Queues(d.t.Context())
+	d.noError("queues", err)
+	d.wantEqual("names", names, want)
 }
 
 func consumers() []testCase {

@@ -1,0 +1,262 @@
+package dueq
+
+import (
+	"cmp"
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dueq-dev/dueq/internal/consumer"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// WorkerOptions of one [NewWorker]. The zero value is good for most. They apply to all
+// queues of the worker; those that are not described here are as in [ConsumeOptions], for
+// each queue.
+type WorkerOptions struct {
+	// Concurrency is how many handlers run at a time, of all queues together: 1 to 10,000.
+	// Default 10. See [ConsumeOptions].Concurrency about handlers that compute.
+	Concurrency   int
+	Lease         time.Duration
+	Prefetch      int
+	PrefetchBytes int
+	NoPrefetch    bool
+	Timeout       time.Duration
+	Grace         time.Duration
+	MaxHold       time.Duration
+	Backoff       func(d *Delivery, err error) time.Duration
+	AtMostOnce    bool
+	Middleware    []Middleware
+	Name          string
+}
+
+// HandleOptions of one [Worker.Handle]. Where the pattern matches several queues, they apply
+// to each of them.
+type HandleOptions struct {
+	// Weight is the queue's share of the handlers while there are more messages due than
+	// handlers, in proportion to the weights of the other queues that have messages due: 1
+	// to 1,000. Default 1.
+	Weight int
+	// Concurrency is how many handlers of the queue run at a time at most: 1 to 10,000.
+	// Default WorkerOptions.Concurrency.
+	Concurrency int
+}
+
+const (
+	maxWeight = 1000
+	// listQueuesEvery is how often a worker looks for queues.
+	listQueuesEvery = 5 * time.Second
+	// consumeAgainAfter is how long a worker waits before it consumes a queue again that
+	// could not be consumed.
+	consumeAgainAfter = time.Minute
+)
+
+// Worker consumes many queues with handlers that share one limit of concurrency. Make one
+// with [NewWorker], say what to do with [Worker.Handle], then [Worker.Run] it.
+//
+// A handler that is free is for any queue. While more messages are due than there are
+// handlers, each queue gets its share of them, in proportion to its weight, measured by the
+// time that its handlers take: with the weights 6, 3 and 1, three busy queues get 60 %, 30 %
+// and 10 % of that time. A queue with a low weight is slower then, but it never stops, and
+// slow handlers of such a queue do not crowd out the others. A handler that hangs uses up
+// its queue's share: set WorkerOptions.Timeout.
+//
+// All methods are safe for concurrent use.
+type Worker struct {
+	client  *Client
+	options ConsumeOptions
+
+	mu      sync.Mutex
+	routes  []*workerRoute
+	began   bool
+	stopped bool
+	stop    context.CancelFunc // once it began
+}
+
+// workerRoute is what a worker does with the queues that a pattern matches.
+type workerRoute struct {
+	pattern string
+	glob    *regexp.Regexp // nil: the pattern is the name of a queue
+	handler Handler        // with its middleware
+	weight  int
+	most    int
+}
+
+// NewWorker returns a worker for queues of c. Errors: [ErrInvalid] for o, or if c is nil.
+func NewWorker(c *Client, o WorkerOptions) (*Worker, error) {
+	options, err := ConsumeOptions(o).complete()
+	if err == nil && c == nil {
+		err = invalid("client", "is nil")
+	}
+	if err != nil {
+		return nil, fail("make a worker", "", "", err)
+	}
+	return &Worker{client: c, options: options}, nil
+}
+
+// Handle has the messages of the queue with a name, or of all queues whose names match a
+// glob, handled by h. In a glob, * matches any text, ? one character, [a-z] one of a set,
+// [^a-z] one that is not in it, and \ takes the special meaning from what follows, as in
+// [Filter]. A queue that matches several patterns belongs to the one that is its name, or
+// else to the first that was registered.
+//
+// It must be called before Run. Errors: [ErrInvalid] for a pattern that is neither a name nor
+// a glob, or is registered already, for h, o, and after the call of Run.
+func (w *Worker) Handle(pattern string, h Handler, o HandleOptions) error {
+	route, err := w.route(pattern, h, o)
+	if err == nil {
+		err = w.register(route)
+	}
+	return fail("handle", "", "", err)
+}
+
+func (w *Worker) route(pattern string, h Handler, o HandleOptions) (*workerRoute, error) {
+	r := &workerRoute{
+		pattern: pattern, weight: cmp.Or(o.Weight, 1),
+		most: min(cmp.Or(o.Concurrency, maxConcurrency), w.options.Concurrency),
+	}
+	switch {
+	case h == nil:
+		return nil, invalid("handler", "is nil")
+	case r.weight < 1 || r.weight > maxWeight:
+		return nil, invalid("weight", "%d is outside 1 to %d", o.Weight, maxWeight)
+	case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
+		return nil, invalid("concurrency", "%d is outside 1 to %d", o.Concurrency, maxConcurrency)
+	}
+	r.handler = w.options.wrap(h)
+	if !strings.ContainsAny(pattern, `*?[\`) {
+		return r, store.ValidateQueue(pattern)
+	}
+	var err error
+	r.glob, err = globPattern("queue", pattern)
+	return r, err
+}
+
+func (w *Worker) register(route *workerRoute) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.began {
+		return invalid("queue", "%+.64q is registered after the call of Run", route.pattern)
+	}
+	for _, other := range w.routes {
+		if other.pattern == route.pattern {
+			return invalid("queue", "%+.64q is registered already", route.pattern)
+		}
+	}
+	w.routes = append(w.routes, route)
+	return nil
+}
+
+// Handler returns the handler that a queue's messages are given to, with the worker's
+// Middleware around it; nil if no pattern matches.
+func (w *Worker) Handler(queue string) Handler {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if route := w.match(queue); route != nil {
+		return route.handler
+	}
+	return nil
+}
+
+// match returns what is to be done with a queue; nil: nothing.
+func (w *Worker) match(queue string) *workerRoute {
+	var first *workerRoute
+	for _, r := range w.routes {
+		if r.glob == nil && r.pattern == queue {
+			return r
+		}
+		if first == nil && r.glob != nil && r.glob.MatchString(queue) {
+			first = r
+		}
+	}
+	return first
+}
+
+// Run hands the messages of the worker's queues to their handlers as they become due, until
+// ctx ends or [Worker.Stop] is called. It blocks, and stops as [Queue.Consume] does: handlers
+// that run have WorkerOptions.Grace to finish. It can be called once.
+//
+// Queues that were registered by name are made if they are missing. Queues that match a glob
+// are consumed from 5 s after they came into being, at the latest. When a queue is deleted,
+// its consumer ends; if it comes into being again, it is consumed again.
+//
+// What keeps one queue from being consumed is logged as an error and does not end the others:
+// the queue is tried again after a minute. Errors: [ErrInvalid] when Run was called before or
+// nothing is registered; [ErrClosed] when the client is closed, and after Stop; [ErrFailed];
+// an error with the number of handlers of a queue that ignored the end of their context and
+// still run.
+//
+// Each queue that it consumes costs what a Consume costs: half a call a second and partition
+// while it is idle, a heartbeat every 10 s and, with Redis, one connection for hints. The
+// search for queues is one call every 5 s, however many there are.
+func (w *Worker) Run(ctx context.Context) error {
+	ctx, end, err := w.begin(ctx)
+	if err != nil {
+		return fail("work", "", "", err)
+	}
+	defer end()
+	ctx, leave, err := w.client.enter(ctx)
+	if err != nil {
+		return fail("work", "", "", err)
+	}
+	defer leave()
+	err = newWorkerRun(w).run(ctx)
+	if err == nil && w.client.open.Err() != nil {
+		err = ErrClosed
+	}
+	return fail("work", "", "", err)
+}
+
+// begin returns a context that Stop ends.
+func (w *Worker) begin(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.stopped:
+		return nil, nil, ErrClosed
+	case w.began:
+		return nil, nil, invalid("worker", "was run before")
+	case len(w.routes) == 0:
+		return nil, nil, invalid("worker", "handles no queue")
+	}
+	w.began = true
+	ctx, w.stop = context.WithCancel(ctx)
+	return ctx, w.stop, nil
+}
+
+// Stop ends Run as the end of its ctx does. It does not wait: Run returns when all has
+// stopped. It can be called any number of times, also before Run, which then returns
+// [ErrClosed], and inside a handler.
+func (w *Worker) Stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.stopped = true
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// workerRun is a worker that runs. Its fields belong to the goroutine of run.
+type workerRun struct {
+	*Worker
+
+	slots  *consumer.Slots
+	queues map[string]*workerQueue
+	listed chan []string
+	ended  chan workerEnd
+}
+
+// workerQueue is what a running worker knows of a queue that it has consumed.
+type workerQueue struct {
+	share    *consumer.Share
+	consumed bool      // it is now
+	not      time.Time // before then
+}
+
+// workerEnd is the end of a queue's consumer.
+type workerEnd struct {
+	queue string
+	err   error
+}
