@@ -57,7 +57,8 @@ type ConsumeOptions struct {
 	// twice, but a message is lost when its handler fails, when its process dies, and when
 	// the reply to the claim that handed it out is lost: 183 of 10,000 in a test in which
 	// 2 % of the replies were. Nothing is retried, nothing is prefetched, and Lease, MaxHold
-	// and Backoff mean nothing.
+	// and Backoff mean nothing. Of a message with Repeat, the next occurrence is scheduled
+	// before the handler sees this one.
 	AtMostOnce bool
 	// Middleware wraps the handler; the first is the outermost.
 	Middleware []Middleware

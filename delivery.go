@@ -104,7 +104,8 @@ func (d *Delivery) Again(ctx context.Context, to Schedule, o *AgainOptions) erro
 }
 
 // Reject makes the message a dead letter, whatever its attempts: leased -> dead, with
-// the text of reason (may be nil; cut at 1 KiB) as Record.LastFailure. Errors:
+// the text of reason (may be nil; cut at 1 KiB) as Record.LastFailure. Of a message with
+// [Repeat], this occurrence becomes one and the message is scheduled for the next. Errors:
 // [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
 func (d *Delivery) Reject(ctx context.Context, reason error) error {
 	return d.settleAfter(ctx, store.Reject, 0, reason)

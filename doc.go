@@ -28,9 +28,21 @@
 //
 // What a handler returns settles the delivery: nil acks it, an error is a failure and is
 // retried with a backoff; [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] say
-// otherwise. A recurring job with a stable key returns Again:
+// otherwise.
 //
-//	return dueq.Again(dueq.Schedule{Delay: time.Hour}, nil)
+// # Recurring messages
+//
+// A message with a schedule comes back: what its handler returns for one occurrence schedules
+// the next. Every process may send it at its start, see [Repeat]:
+//
+//	id, err := reports.Send(ctx, dueq.Message{
+//		Key:    "daily-report",
+//		Repeat: dueq.Repeat{Cron: "0 9 * * 1-5", Zone: "Europe/Berlin"},
+//	})
+//
+// A handler that chooses its times itself returns [Again].
+//
+// # Guarantees
 //
 // At least once: a handler should cope with seeing a message again, which happens
 // when a consumer dies, loses its lease, or returns an error. [Delivery.ID] stays the

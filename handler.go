@@ -68,6 +68,9 @@ type AgainOptions struct {
 // stays taken. Attempts begin at 1 again, failures and snoozes are forgotten; Delivery.Token
 // goes on. o may be nil.
 //
+// Of a message with [Repeat], it is in the place of the next time of the schedule, once; a TTL is
+// a failure then, as it would end all occurrences.
+//
 // A due time more than 10 years ahead, a TTL that ends before it and a body that is too
 // large are failures of the handler, with the reason as Record.LastFailure. A message that was
 // cancelled meanwhile is removed. With AtMostOnce the message is gone already: Again is a
@@ -87,9 +90,10 @@ func Again(to Schedule, o *AgainOptions) error {
 	return &consumer.AgainError{Delay: delay, Next: next}
 }
 
-// Reject wraps a handler's error so that the message becomes a dead letter at once.
+// Reject wraps a handler's error so that the message becomes a dead letter at once; of a
+// message with [Repeat], this occurrence of it does.
 func Reject(err error) error { return &consumer.RejectError{Err: err} }
 
 // Drop wraps a handler's error so that the message is acked in spite of it: it is not
-// delivered again, and the error is logged.
+// delivered again, and the error is logged. One with [Repeat] goes on with its next occurrence.
 func Drop(err error) error { return &consumer.DropError{Err: err} }

@@ -76,7 +76,9 @@ func NewAt(tb testing.TB, now time.Time) *Client {
 func (c *Client) Now() time.Time { return c.clock.Now() }
 
 // Advance moves the clock forward at once. Messages that become due are delivered
-// when they are asked for, by the methods below or by a consumer that is running.
+// when they are asked for, by the methods below or by a consumer that is running. Of a
+// recurring message (dueq.Repeat) the times that one Advance passes over are missed, but for
+// the last: advance step by step, and deliver after each, to see every occurrence.
 func (c *Client) Advance(d time.Duration) {
 	c.t.Helper()
 	if d < 0 {

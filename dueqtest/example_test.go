@@ -50,6 +50,28 @@ func Example() {
 	// delivered 2
 }
 
+func Example_recurring() {
+	test := func(tb testing.TB) {
+		tb.Helper()
+		q := dueqtest.NewAt(tb, time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)) // a Friday
+		q.Send("reports", dueq.Message{
+			Key: "report", Repeat: dueq.Repeat{Cron: "0 9 * * 1-5", Zone: "UTC"},
+		})
+		for range 4 {
+			q.Advance(24 * time.Hour)
+			q.Deliver("reports", func(_ context.Context, d *dueq.Delivery) error {
+				fmt.Println("report for", d.Due.UTC().Format(time.DateOnly))
+				return nil
+			})
+		}
+		q.AssertScheduled("reports", dueq.Key("report"), 21*time.Hour)
+	}
+	test(exampleT{})
+	// Output:
+	// report for 2026-11-23
+	// report for 2026-11-24
+}
+
 // exampleT stands for the *testing.T that a real test has.
 type exampleT struct{ testing.TB }
 

@@ -16,7 +16,8 @@ type ClaimRequest struct {
 	Max      int   // deliveries wanted, 1 to MaxBatch
 	Lease    int64 // MinLease to MaxLease
 	// AckOnClaim is for at most once: hand out and forget, nothing to settle. The repetition
-	// of such a claim gets nothing, for its messages are gone.
+	// of such a claim gets nothing, for its messages are gone. Messages with Repeat are leased
+	// all the same: the consumer schedules the next occurrence, then calls its handler.
 	AckOnClaim bool
 	// Again says that this repeats a claim of unknown outcome, whose first try may still
 	// arrive: a store that does not remember empty answers remembers this one.

@@ -41,7 +41,7 @@ type SettleRequest struct {
 // Start); LeaseLost (another delivery may have begun; nothing was changed); Cancelled
 // (for Nack, Release, Snooze, Again, Reject: removed, as was asked for; for Extend and Start: the
 // holder should stop, the lease is extended); Dead (Nack used up the attempts; for Again, the
-// record cannot be read); where Next counts, TooFar, Expires (the TTL ends before the due time)
+// record cannot be read); where Next counts, TooFar, Expires (the TTL ends before the due time, or would end a message with Repeat)
 // and Changed, with nothing changed. A verdict repeated
 // with the same receipt gets the same code, or Gone.
 //

@@ -43,6 +43,17 @@ func (i instant) Set(text string) (err error) {
 	return err
 }
 
+// repeat is a flag for a schedule.
+type repeat struct{ value *dueq.Repeat }
+
+func (r repeat) String() string { return "" }
+func (r repeat) Type() string   { return "schedule" }
+
+func (r repeat) Set(text string) (err error) {
+	*r.value, err = dueq.ParseRepeat(text)
+	return err
+}
+
 // choice is a flag with a few possible values.
 type choice struct {
 	value *string

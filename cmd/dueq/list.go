@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,12 +18,20 @@ type page struct {
 	Next     string   `json:"next,omitempty"`
 	dead     bool     // as text, show what only dead messages have
 	rest     bool     // as text, leave out the header: a page before had it
+	recurs   bool     // as text, show schedules: a message that has been shown has one
 }
+
+// bodyColumn is where the body is shown, in front of which the schedules are if there are any.
+const bodyColumn = 6
 
 func (p *page) text() string {
 	header := []string{"ID", "STATE", "WHEN", "ATTEMPT", "KEY", "SIZE", "BODY"}
 	if p.dead {
 		header = []string{"ID", "DIED", "FAILURES", "KEY", "LAST FAILURE"}
+	}
+	p.recurs = p.recurs || slices.ContainsFunc(p.Messages, func(r record) bool { return r.Repeat != "" })
+	if p.recurs && !p.dead {
+		header = slices.Insert(header, bodyColumn, "REPEAT")
 	}
 	rows := make([][]string, len(p.Messages))
 	for i := range p.Messages {
@@ -33,6 +42,9 @@ func (p *page) text() string {
 		}
 		rows[i] = []string{
 			r.ID, string(r.State), r.when(), strconv.Itoa(r.Attempt), r.Key, strconv.Itoa(r.BodySize), column(r.bodyText()),
+		}
+		if p.recurs {
+			rows[i] = slices.Insert(rows[i], bodyColumn, column(r.Repeat))
 		}
 	}
 	text := term.Table(header, rows)

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	_ "time/tzdata" // for the zones of recurring messages, where the system has none
 )
 
 func main() {

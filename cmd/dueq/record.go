@@ -69,6 +69,7 @@ type record struct {
 	MaxAttempts int    `json:"max_attempts"`
 	LastFailure string `json:"last_failure,omitempty"`
 	Cancelling  bool   `json:"cancelling,omitempty"`
+	Repeat      string `json:"repeat,omitempty"`
 }
 
 func newRecord(r dueq.Record) record {
@@ -80,7 +81,7 @@ func newRecord(r dueq.Record) record {
 		ID: r.ID, Queue: r.Queue, State: r.State, content: newContent(r.Key, r.Headers, body), BodySize: r.BodySize,
 		SentAt: timestamp(r.SentAt), ExpiresAt: timestamp(r.ExpiresAt),
 		Attempt: r.Attempt, Token: r.Token, Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
-		LastFailure: r.LastFailure, Cancelling: r.Cancelling,
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Repeat: r.Repeat.String(),
 	}
 	switch r.State {
 	case dueq.Leased:

@@ -24,8 +24,14 @@ func newSend(a *app) *cobra.Command {
 		Long: `Send a message and print its id.
 
 The body is the argument; "-" reads it from standard input, --file from a file.
-Durations are Go's, with d for days: 90s, 1h30m, 2d, 1d12h.`,
+Durations are Go's, with d for days: 90s, 1h30m, 2d, 1d12h.
+
+With --repeat and --key the message recurs: by an interval, "every 10m", or at the times of a
+cron expression in a time zone (default UTC), "cron 0 9 * * 1-5 Europe/Berlin". What is missed
+is left out, or with "catch-up" behind the schedule run once. Sent again with the same schedule
+it changes nothing, with another one it changes the message that is there, whose id is printed.`,
 		Example: `  dueq send --queue orders --delay 30m --key order-42 '{"order":42}'
+  dueq send --queue reports --key daily --repeat "cron 0 9 * * 1-5 Europe/Berlin" ''
   pg_dump shop | dueq send --queue backups -`,
 		Args: cobra.MaximumNArgs(1),
 	}
@@ -37,6 +43,7 @@ Durations are Go's, with d for days: 90s, 1h30m, 2d, 1d12h.`,
 	attempts := flags.Int("max-attempts", 0, "deliveries that may fail before the message is dead, 1 to 1000 (default 25)")
 	flags.Var(span{&m.TTL}, "ttl", "time from now after which it is no longer delivered (default: it is kept)")
 	flags.BoolVar(&m.Replace, "replace", false, "take the key from a scheduled or ready message, removing that one")
+	flags.Var(repeat{&m.Repeat}, "repeat", `schedule of a recurring message, such as "every 10m"`)
 	return a.onQueue(a.warned(cmd, always), func(ctx context.Context, q *dueq.Queue, args []string) error {
 		to, err := schedule()
 		if err != nil {

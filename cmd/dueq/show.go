@@ -22,6 +22,7 @@ func (r *record) text() string {
 		{"died", r.DiedAt},
 		{"sent", r.SentAt},
 		{"expires", r.ExpiresAt},
+		{"repeats", r.Repeat},
 		{"attempt", strconv.Itoa(r.Attempt)},
 		{"token", strconv.FormatInt(r.Token, 10)},
 		{"failures", fmt.Sprintf("%d of %d", r.Failures, r.MaxAttempts)},

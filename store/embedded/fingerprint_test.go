@@ -43,8 +43,8 @@ func (p *partition) describeMessages(w io.Writer) {
 	for _, o := range []order{p.waiting.order, p.leased, p.dead} {
 		o.after(start(), func(e *entry) bool {
 			content, err := p.payload(e)
-			_, _ = fmt.Fprintf(w, "%v %d %d %d %v %v %v %+v %d %s %v\n",
-				e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.begun(), e.past(), len(content), content, err)
+			_, _ = fmt.Fprintf(w, "%v %d %d %d %v %v %v %q %v %+v %d %s %v\n",
+				e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.begun(), e.repeat(), e.isLetter(), e.past(), len(content), content, err)
 			return true
 		})
 	}

@@ -102,7 +102,7 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 // sameAs tells a message that was pushed again from another one with the same id.
 func (p *partition) sameAs(e *entry, m *store.Message) store.Code {
 	content, err := p.payload(e)
-	if err == nil && int(e.maxAttempts) == m.MaxAttempts && content == newPayload(m) {
+	if err == nil && !e.isLetter() && int(e.maxAttempts) == m.MaxAttempts && content == newPayload(m) {
 		return store.CodeOK
 	}
 	return store.CodeConflict

@@ -212,6 +212,9 @@ func (x *script) pushRequest(p store.Partition) store.PushRequest {
 		if x.rng.IntN(5) == 0 {
 			ms[i].TTL, ms[i].Headers = ms[i].Delay+3000, map[string]string{"h": p.Queue}
 		}
+		if ms[i].Key != "" && x.rng.IntN(2) == 0 {
+			ms[i].Repeat, ms[i].TTL = x.schedule(), 0
+		}
 	}
 	return store.PushRequest{Producer: fmt.Sprint("p", x.rng.IntN(2)), Number: x.number, Messages: ms}
 }
@@ -237,10 +240,18 @@ func (x *script) settle(ctx context.Context, p store.Partition) (promise, error)
 	if len(x.receipts) == 0 {
 		return nothing, nil
 	}
-	r := store.SettleRequest{Verdict: []store.Verdict{store.Ack, store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start}[x.rng.IntN(7)]}
+	r := store.SettleRequest{Verdict: []store.Verdict{store.Ack, store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start, store.Again}[x.rng.IntN(8)]}
 	for range 1 + x.rng.IntN(3) {
 		i := max(0, len(x.receipts)-1-x.rng.IntN(8))
 		r.Items = append(r.Items, store.Settlement{Receipt: x.receipts[i], Delay: 1000 + int64(x.rng.IntN(2000)), Failure: strings.Repeat("no", x.rng.IntN(20))})
+		switch item := &r.Items[len(r.Items)-1]; r.Verdict {
+		case store.Nack, store.Reject:
+			x.made++
+			item.Next, item.Letter = &store.Occurrence{Due: x.clock.Now().UnixMilli() + int64(x.rng.IntN(4000)), Repeat: x.schedule()}, id(x.made)
+		case store.Again:
+			item.Next = &store.Occurrence{Repeat: x.schedule()}
+		default:
+		}
 	}
 	_, err := x.s.Settle(ctx, p, r)
 	if r.Verdict == store.Extend || r.Verdict == store.Start {
@@ -276,5 +287,7 @@ func (x *script) closeAndOpen() error {
 }
 
 func (x *script) pick() store.ID { return id(max(1, x.made-x.rng.IntN(30))) }
+
+func (x *script) schedule() string { return fmt.Sprint("every ", 1+x.rng.IntN(2), "s") }
 
 func (x *script) key() string { return fmt.Sprint("key", x.rng.IntN(6)) }

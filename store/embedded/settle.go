@@ -95,9 +95,9 @@ func (p *partition) again(e *entry, item *store.Settlement, now instant) (store.
 	switch {
 	case now.tooFar(due):
 		return store.CodeTooFar, nil
-	case expiry > 0 && due >= expiry:
+	case expiry > 0 && (due >= expiry || e.repeat() != ""):
 		return store.CodeExpires, nil
-	case next.Repeat != "" && next.Repeat != e.repeat():
+	case next.Repeat != "" && e.repeat() != "" && next.Repeat != e.repeat():
 		return store.CodeChanged, nil
 	}
 	var content payload

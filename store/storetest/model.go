@@ -43,7 +43,8 @@ type entry struct {
 	stopping   bool
 	begun      bool // leased, and its handler was about to run
 	suspicion  store.Suspicion
-	death      int // dead: the number of its death
+	death      int  // dead: the number of its death
+	letter     bool // of an occurrence of another message, whose key it names
 }
 
 type pushMemory struct {
@@ -92,7 +93,7 @@ func (m *model) tooFar(due int64) bool { return due-m.floor() > store.MaxDelay }
 
 func (m *model) holder(k string) *entry {
 	for _, e := range m.messages {
-		if k != "" && e.Key == k && e.state != store.Dead {
+		if k != "" && e.Key == k && e.state != store.Dead && !e.letter {
 			return e
 		}
 	}
@@ -110,11 +111,15 @@ func (e *entry) receipt() store.Receipt {
 	return store.Receipt{ID: e.ID, Attempt: e.deliveries + 1, Keyed: e.Key != ""}
 }
 
-func (e *entry) delivery(due int64) store.Delivery {
-	return store.Delivery{
+func (m *model) delivery(e *entry, due int64) store.Delivery {
+	d := store.Delivery{
 		Receipt: e.receipt(), Key: e.Key, Headers: e.Headers, Body: e.Body, Due: due,
-		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, Suspicion: e.suspicion,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, Suspicion: e.suspicion, Repeat: e.Repeat,
 	}
+	if e.Repeat != "" {
+		d.Now = m.floor()
+	}
+	return d
 }
 
 func (m *model) expired(e *entry) bool { return e.expiry > 0 && e.expiry <= m.floor() }
@@ -190,7 +195,8 @@ func (m *model) push(r store.PushRequest) []store.PushResult {
 func (m *model) pushOne(msg store.Message) store.PushResult {
 	due := m.due(msg.Due, msg.Delay)
 	if e := m.messages[msg.ID]; e != nil {
-		same := e.Key == msg.Key && maps.Equal(e.Headers, msg.Headers) && bytes.Equal(e.Body, msg.Body) && e.MaxAttempts == msg.MaxAttempts
+		same := e.Key == msg.Key && maps.Equal(e.Headers, msg.Headers) && bytes.Equal(e.Body, msg.Body) && e.MaxAttempts == msg.MaxAttempts &&
+			e.Repeat == msg.Repeat && !e.letter
 		if same {
 			return store.PushResult{}
 		}
@@ -201,6 +207,10 @@ func (m *model) pushOne(msg store.Message) store.PushResult {
 	}
 	if msg.TTL > 0 && due >= m.ceil()+msg.TTL {
 		return store.PushResult{Code: store.CodeExpires}
+	}
+	if holder := m.holder(msg.Key); holder != nil && holder.Repeat != "" && msg.Repeat != "" {
+		m.declare(holder, msg, due)
+		return store.PushResult{Holder: holder.ID}
 	}
 	holder, full := m.holder(msg.Key), m.most > 0 && int64(len(m.messages)-len(m.records(store.Dead))) >= m.most
 	switch {
@@ -223,6 +233,22 @@ func (m *model) pushOne(msg store.Message) store.PushResult {
 	return store.PushResult{}
 }
 
+// declare makes a recurring message what another one is, unless its schedule is the same.
+func (m *model) declare(e *entry, msg store.Message, due int64) {
+	if e.Repeat == msg.Repeat {
+		return
+	}
+	msg.ID = e.ID
+	e.Message = msg
+	if e.state == store.Leased {
+		return
+	}
+	e.at = due
+	if e.deliveries > 0 {
+		e.earlier, e.failures, e.snoozes, e.text = e.deliveries, 0, 0, ""
+	}
+}
+
 func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
 	memory, known := m.consumers[r.Consumer]
 	if known && r.Number < memory.number {
@@ -230,6 +256,11 @@ func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
 	}
 	if known && r.Number == memory.number {
 		again := slices.DeleteFunc(slices.Clone(memory.deliveries), func(v store.Delivery) bool { return !m.holds(v.Receipt) })
+		for i := range again {
+			if again[i].Repeat != "" {
+				again[i] = m.delivery(m.messages[again[i].Receipt.ID], again[i].Due)
+			}
+		}
 		if m.paused {
 			return store.ClaimResult{Deliveries: again, Wait: anyWait}
 		}
@@ -261,9 +292,9 @@ func (m *model) give(r store.ClaimRequest) []store.Delivery {
 			m.remove(e, &m.counters.Expired)
 			continue
 		}
-		given = append(given, e.delivery(e.at))
+		given = append(given, m.delivery(e, e.at))
 		m.counters.Delivered++
-		if r.AckOnClaim {
+		if r.AckOnClaim && e.Repeat == "" {
 			m.remove(e, &m.counters.Acked)
 			continue
 		}
@@ -314,7 +345,12 @@ func (m *model) lose(e *entry) {
 	e.end("lost", 1, "lease ran out")
 	e.suspicion = store.Crashed
 	m.crashed = append(m.crashed, e.ID)
-	m.failOver(e, m.floor()+store.CrashDelay(e.ID, e.deliveries, e.failures))
+	due := m.floor() + store.CrashDelay(e.ID, e.deliveries, e.failures)
+	if e.Repeat != "" { // there is no knowing here when it is due next
+		e.state, e.at, e.begun = store.Scheduled, due, false
+		return
+	}
+	m.failOver(e, due)
 }
 
 // failOver makes a message that failed wait until due, or dead when its attempts
@@ -377,6 +413,8 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 	case e.stopping:
 		m.remove(e, &m.counters.Cancelled)
 		return store.CodeCancelled
+	case item.Next != nil && e.Repeat != "" && (v == store.Reject || v == store.Nack && e.failures+1 >= e.MaxAttempts):
+		return m.part(e, v, item)
 	case v == store.Nack:
 		m.counters.Nacked++
 		e.end(v, 1, item.Failure)
@@ -410,8 +448,10 @@ func (m *model) again(e *entry, item store.Settlement) store.Code {
 	switch {
 	case m.tooFar(due):
 		return store.CodeTooFar
-	case next.TTL > 0 && due >= m.ceil()+next.TTL:
+	case next.TTL > 0 && (e.Repeat != "" || due >= m.ceil()+next.TTL):
 		return store.CodeExpires
+	case next.Repeat != "" && e.Repeat != "" && next.Repeat != e.Repeat:
+		return store.CodeChanged
 	}
 	m.counters.Repeated++
 	e.end(store.Again, 0, "")
@@ -426,12 +466,42 @@ func (m *model) again(e *entry, item store.Settlement) store.Code {
 	return store.CodeOK
 }
 
+// part makes a dead letter of an occurrence that failed for good, and the message due for the
+// next one.
+func (m *model) part(e *entry, v store.Verdict, item store.Settlement) store.Code {
+	due := m.due(item.Next.Due, 0)
+	switch {
+	case m.tooFar(due):
+		return store.CodeTooFar
+	case item.Next.Repeat != e.Repeat:
+		return store.CodeChanged
+	}
+	e.end(v, 1, item.Failure)
+	letter := *e
+	letter.ID, letter.Repeat, letter.letter = item.Letter, "", true
+	letter.failures = min(e.failures, e.MaxAttempts)
+	m.messages[item.Letter] = &letter
+	m.die(&letter)
+	m.counters.Sent++
+	e.earlier, e.failures, e.snoozes, e.text, e.begun = e.deliveries, 0, 0, "", false
+	e.state, e.at = store.Scheduled, due
+	if v == store.Reject {
+		m.counters.Rejected++
+		return store.CodeOK
+	}
+	m.counters.Nacked++
+	e.ending = "parted"
+	return store.CodeDead
+}
+
 // settleAgain answers a verdict on a receipt that is not that of a current delivery.
 func (m *model) settleAgain(r store.Receipt, v store.Verdict) store.Code {
 	e := m.messages[r.ID]
 	switch {
 	case e == nil:
 		return store.CodeGone
+	case e.deliveries == r.Attempt && v == store.Nack && e.ending == "parted":
+		return store.CodeDead
 	case e.deliveries != r.Attempt || e.ending != v:
 		return store.CodeLeaseLost
 	case v == store.Nack && e.state == store.Dead:

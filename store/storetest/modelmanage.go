@@ -76,7 +76,7 @@ func (m *model) redrive(item store.Redrive) store.PushResult {
 	if e == nil || e.state != store.Dead {
 		return store.PushResult{Code: store.CodeNotFound}
 	}
-	if other := m.holder(e.Key); other != nil {
+	if other := m.holder(e.Key); other != nil && !e.letter {
 		return store.PushResult{Code: store.CodeDuplicate, Holder: other.ID}
 	}
 	e.state, e.at, e.failures, e.snoozes, e.expiry = store.Scheduled, m.due(0, item.Delay), 0, 0, 0

@@ -99,6 +99,7 @@ func uniform(t *rapid.T, n int) int {
 var (
 	manualSpans = [10]int64{0, 0, 0, 1, 7, 100, 1000, 5000, 60_000, hour}
 	realSpans   = [10]int64{0, 0, 0, 0, 0, 0, hour, hour, 2 * hour, 3 * hour}
+	schedules   = []string{"", daily, hourly, daily}
 	clockSteps  = [10]int64{1, 7, 100, 999, 1000, 1001, 5000, 60_000, -1000, -60_000} // µs are added
 )
 
@@ -148,8 +149,9 @@ func (r *trial) message(s step, i int) store.Message {
 	if k := s.Key - i; k > 2 {
 		m.Key = fmt.Sprintf("k%d", k)
 		m.Replace = s.Flag
+		m.Repeat = schedules[pick%len(schedules)]
 	}
-	if pick%4 == 1 {
+	if pick%4 == 1 && m.Repeat == "" {
 		m.TTL = m.Delay + max(r.span(step{Span: 9 - s.Span}), 1)
 		if r.h.Advance == nil {
 			m.TTL = m.Delay + hour
@@ -188,6 +190,9 @@ func (r *trial) settle(s step) {
 				item.Delay = 0
 			}
 		}
+		if s.Flag && (request.Verdict == store.Nack || request.Verdict == store.Reject) {
+			item.Next, item.Letter = r.following(s), r.newID()
+		}
 		request.Items = append(request.Items, item)
 	}
 	r.call(settleCall(r, request))
@@ -208,6 +213,18 @@ func (r *trial) occurrence(s step, pick int) *store.Occurrence {
 	case 2:
 		o.Due = r.instant(s)
 	case 3:
+		o.Due = r.m.floor() + store.MaxDelay + hour
+	case 4:
+		o.Repeat = schedules[1+s.Key%2]
+	}
+	return o
+}
+
+// following makes what follows an occurrence that fails for good, of the schedule that the
+// message has or of another one.
+func (r *trial) following(s step) *store.Occurrence {
+	o := &store.Occurrence{Due: r.instant(s), Repeat: schedules[1+s.Key%2]}
+	if s.Pick[3] == 0 {
 		o.Due = r.m.floor() + store.MaxDelay + hour
 	}
 	return o

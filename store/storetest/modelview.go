@@ -38,7 +38,7 @@ func (m *model) records(state store.State) []store.Record {
 func (m *model) record(e *entry) store.Record {
 	r := store.Record{
 		ID: e.ID, Key: e.Key, Headers: e.Headers, Body: e.Body, BodySize: len(e.Body), State: m.stateOf(e), At: e.at,
-		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, LastFailure: e.text, Cancelling: e.stopping,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, LastFailure: e.text, Cancelling: e.stopping, Repeat: e.Repeat,
 	}
 	if e.state == store.Leased {
 		r.Attempt++

@@ -172,7 +172,9 @@ func (r *trial) hurryCrashed() {
 	}
 	r.m.crashed = nil
 	if r.h.Advance == nil && len(moves) > 0 {
+		began := r.began
 		r.make(rescheduleCall(r, store.RescheduleRequest{Caller: "hurry", Number: r.number("hurry"), Moves: moves}))
+		r.began = began // of the claim, whose instants have not been compared yet
 	}
 }
 
@@ -218,6 +220,9 @@ func (r *trial) compareClaim(consumer string, got, want store.ClaimResult) {
 		for i := range got.Deliveries {
 			if d := &want.Deliveries[i]; r.near(got.Deliveries[i].Due, d.Due) {
 				d.Due = got.Deliveries[i].Due // shared with the model's memory of the claim
+			}
+			if d := &want.Deliveries[i]; r.near(got.Deliveries[i].Now, d.Now) {
+				d.Now = got.Deliveries[i].Now
 			}
 		}
 	}

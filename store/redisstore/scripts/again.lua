@@ -43,8 +43,9 @@ end
 local function refused(i, record)
   local due, ttl, repeats = due_of(ARGV[i + n]), tonumber(ARGV[i + 2 * n]), string.match(ARGV[i + n], ' (.*)')
   if due > up + ARGV[3] then return TOO_FAR end
-  if ttl > 0 and due >= up + ttl then return EXPIRES end
-  if repeats and select(5, parse(record)) and schedule(record) ~= repeats then return CHANGED end
+  local recurs = select(5, parse(record))
+  if ttl > 0 and (recurs or due >= up + ttl) then return EXPIRES end
+  if repeats and recurs and schedule(record) ~= repeats then return CHANGED end
 end
 -- settled_by(): the item that settles the j-th of the leased receipts: of those that name it
 -- the first that is not refused, or the last.

@@ -17,7 +17,7 @@
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time record schedule fetch receipt history count forget plan graves bury leases lost failed wake answer
 if not s[1] then return {-1, ''} end
-local n, how, letters, cancelled, before = (#ARGV - 4) / 6, ARGV[4], 0, 0, first()
+local n, how, letters, cancelled, before, refused = (#ARGV - 4) / 6, ARGV[4], 0, 0, first(), {}
 local at, ids, recs, late, last = leases(5, 4 + n, 'all')
 local past_of, stop = history(ids), cancelling(ids)
 -- letter(): the record of a message without its schedule, marked as a letter.
@@ -58,7 +58,7 @@ for j = 1, #at do
     note(id, h, attempt_of(ARGV[i]), failures + 1, how, ARGV[i + 2 * n])
     if last_one then bury(id, key, most, name) else again(id, after(ARGV[i + n])) end
   end
-  if code ~= TOO_FAR and code ~= CHANGED then ended[#ended + 1] = ARGV[i] end
+  if code == TOO_FAR or code == CHANGED then refused[ARGV[i]] = code else ended[#ended + 1] = ARGV[i] end
   if code == OK and last_one and how == 'n' then code = DEAD end
   say(i - 4, code)
 end
@@ -71,5 +71,5 @@ if #ended > 0 then
   count('cancelled', cancelled)
   wake(before, earliest)
 end
-for _, i in ipairs(late) do say(i - 4, how == 'n' and failed(ARGV[i]) or lost(ARGV[i], how)) end
+for _, i in ipairs(late) do say(i - 4, refused[ARGV[i]] or how == 'n' and failed(ARGV[i]) or lost(ARGV[i], how)) end
 return {last - 4, table.concat(odd, ' ')}
