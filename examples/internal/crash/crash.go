@@ -57,13 +57,14 @@ func (s *Steps) Reach(step string) {
 	}
 }
 
-// WhenEmpty calls done when a queue has no messages any more but dead ones.
-func WhenEmpty(q *dueq.Queue, done func()) {
+// WhenDone calls done when at least sent messages have been sent to a queue and none is left in it,
+// but dead ones.
+func WhenDone(q *dueq.Queue, sent int64, done func()) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for range ticker.C {
 		s, err := q.Stats(context.Background())
-		if err == nil && s.Scheduled+s.Ready+s.Leased == 0 {
+		if err == nil && s.Counters.Sent >= sent && s.Scheduled+s.Ready+s.Leased == 0 {
 			done()
 			return
 		}
