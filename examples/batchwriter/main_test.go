@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		var steps crash.Steps
 		step = steps.Reach
 		batches.Lease = time.Second // what a killed process held comes back sooner
-		go crash.WhenDone(client.Queue("readings"), readings+1, stop)
+		go crash.WhenSettled(client.Queue("readings"), readings+1, stop)
 		return errors.Join(run(ctx, client, dir+"/readings.db"), client.Close())
 	})
 }

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 				changes = append(changes, fmt.Sprintf("%d=paid", i))
 			}
 		}
-		go crash.WhenDone(timeouts, orders, stop)
+		go crash.WhenSettled(timeouts, orders, stop)
 		return errors.Join(run(ctx, timeouts, dir+"/orders.db", changes), client.Close())
 	})
 }

@@ -57,14 +57,13 @@ func (s *Steps) Reach(step string) {
 	}
 }
 
-// WhenDone calls done when at least sent messages have been sent to a queue and none is left in it,
-// but dead ones.
-func WhenDone(q *dueq.Queue, sent int64, done func()) {
+// WhenSettled calls done when n messages of a queue have been acked or have died.
+func WhenSettled(q *dueq.Queue, n int64, done func()) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for range ticker.C {
 		s, err := q.Stats(context.Background())
-		if err == nil && s.Counters.Sent >= sent && s.Scheduled+s.Ready+s.Leased == 0 {
+		if err == nil && s.Counters.Acked+s.Counters.DeadLettered >= n {
 			done()
 			return
 		}
