@@ -50,7 +50,7 @@ func toSettings(s store.Settings) Settings {
 		Partitions: s.Partitions, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages, Paused: s.Paused,
 		DeadRetention: fromSpan(s.DeadRetention), MaxDead: s.MaxDead,
 		MaxAttempts: s.MaxAttempts, Lease: fromSpan(s.Lease),
-		Backoff: BackoffSettings{Base: fromSpan(s.BackoffBase), Most: fromSpan(s.BackoffMost)},
+		Backoff: BackoffSettings{Base: fromSpan(s.BackoffBase), Most: fromSpan(s.BackoffMost)}, DedupFor: fromSpan(s.DedupFor),
 	}
 }
 
@@ -60,7 +60,7 @@ func (s Settings) plain() store.Settings {
 		Partitions: cmp.Or(s.Partitions, store.DefaultPartitions), MaxBody: cmp.Or(s.MaxBody, store.DefaultMaxBody),
 		MaxMessages: s.MaxMessages, DeadRetention: toSpan(s.DeadRetention), MaxDead: s.MaxDead,
 		MaxAttempts: s.MaxAttempts, Lease: toSpan(s.Lease),
-		BackoffBase: toSpan(s.Backoff.Base), BackoffMost: toSpan(s.Backoff.Most),
+		BackoffBase: toSpan(s.Backoff.Base), BackoffMost: toSpan(s.Backoff.Most), DedupFor: toSpan(s.DedupFor),
 	}
 }
 
@@ -68,7 +68,7 @@ func toStats(s *store.Stats) Stats {
 	return Stats{
 		Queue: s.Queue, Settings: toSettings(s.Settings),
 		Scheduled: s.Scheduled, Ready: s.Ready, Leased: s.Leased, Dead: s.Dead,
-		OldestReady: fromSpan(s.OldestReady), Consumers: s.Consumers, Counters: Counters(s.Counters),
+		OldestReady: fromSpan(s.OldestReady), Consumers: s.Consumers, Remembered: s.Remembered, Counters: Counters(s.Counters),
 	}
 }
 

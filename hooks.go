@@ -50,6 +50,8 @@ type SendEvent struct {
 	Key   string
 	Err   error         // nil: stored
 	Took  time.Duration // of the whole call, also if it was shared with other messages
+	// Deduplicated: as in SendResult.
+	Deduplicated bool
 }
 
 // DeliverEvent is a message that is about to be handled.
@@ -114,8 +116,7 @@ func (c *Client) send(ctx context.Context, queue string, messages []Message) (re
 		return nil, fail("send", queue, "", err)
 	}
 	if len(messages) == 1 {
-		id, err := q.send(ctx, messages[0])
-		results = SendResults{{ID: id, Err: err}}
+		results = SendResults{q.send(ctx, messages[0])}
 	} else {
 		results, err = q.sendBatch(ctx, messages)
 	}
@@ -126,7 +127,7 @@ func (c *Client) send(ctx context.Context, queue string, messages []Message) (re
 	for i := range messages {
 		event := SendEvent{Queue: queue, Key: messages[i].Key, Err: err, Took: took}
 		if err == nil {
-			event.ID, event.Err = results[i].ID, results[i].Err
+			event.ID, event.Err, event.Deduplicated = results[i].ID, results[i].Err, results[i].Deduplicated
 		}
 		c.hooks.OnSend(event)
 	}

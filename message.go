@@ -5,9 +5,24 @@ import "time"
 // Message is what a producer sends. The zero value is a message without a body that
 // is due at once.
 type Message struct {
-	// ID repeats an earlier Send whose outcome is unknown: the id it returned. If that
-	// one was stored, nothing happens. "": Send makes a new id.
+	// ID repeats an earlier Send whose outcome is unknown: the id it returned. If that one
+	// was stored, nothing happens: as long as the message is live or dead and, when it is
+	// gone, for another DedupFor, whichever client or process sends it again. Without
+	// DedupFor, only the client that sent it first, if it still runs, recognizes it then, for
+	// up to an hour. "": Send makes a new id.
 	ID string
+	// DedupID is a name of your own for this send, such as "payment-7:email": of the messages
+	// with the same DedupID only the first is stored, whatever the others contain. They are
+	// recognized as long as it is live or dead and, when it is gone, be it acked, cancelled,
+	// expired or purged, for another DedupFor. A repetition succeeds: Send returns the id of
+	// the first message, and SendResult.Deduplicated and SendEvent.Deduplicated are true. Of
+	// any length. A DedupID is one of a queue, unless messages have keys: with
+	// different keys, the same DedupID can be stored more than once.
+	DedupID string
+	// DedupFor is for how long this message is remembered when it is gone, by its ID and by
+	// its DedupID: up to 24 h. Default Settings.DedupFor, which is 0 unless it is set: not at
+	// all. For the bound on how many are remembered, see there.
+	DedupFor time.Duration
 	// Key is a name of your own, such as "order-42": at most one message of a queue that
 	// is scheduled, ready or leased has a given key. Up to 255 bytes of printable UTF-8.
 	Key string
@@ -67,4 +82,7 @@ func (r SendResults) FirstErr() error {
 type SendResult struct {
 	ID  string // "" if the message was definitely not stored
 	Err error  // nil: stored
+	// Deduplicated: the message was not stored, since one with its DedupID had been sent
+	// before under another id: ID is that one.
+	Deduplicated bool
 }

@@ -90,9 +90,9 @@ func (d *Delivery) sendTo(ctx context.Context, q *Queue, messages []NextMessage,
 	batch := make([]Message, len(places))
 	for n, i := range places {
 		m := messages[i].Message
-		partition := parent.Partition() % settings.Partitions
-		if m.Key != "" {
-			partition = route.ByKey(m.Key, settings.Partitions)
+		named, partition := route.ByNames(&store.Message{Key: m.Key, DedupID: m.dedupID()}, settings.Partitions)
+		if !named {
+			partition = parent.Partition() % settings.Partitions
 		}
 		m.ID = route.FollowingID(parent, d.Token-int64(d.Attempt), i, partition).String()
 		batch[n] = m

@@ -13,14 +13,15 @@ import (
 )
 
 // Send stores a message: it becomes scheduled, or ready if it has no delay. The queue
-// is made if it is missing. Send returns the message's id.
+// is made if it is missing. Send returns the message's id, or that of the one that was sent
+// before with the same [Message].DedupID.
 //
 // Errors after which nothing is stored, with an empty id: [ErrInvalid] and
 // [ErrTooLarge] (Error.Field names the field), [ErrDuplicate] (Error.Holder is the
 // message that has the key), [ErrQueueFull]. After any other error ([ErrUnavailable],
 // [ErrNotReplicated], that of ctx) the message may have been stored, and the id is
 // returned: to find out, send the same message again with Message.ID set to it, which
-// stores nothing twice. If ctx ends before the message was on its way, nothing is stored
+// stores nothing twice (for how long, see there). If ctx ends before the message was on its way, nothing is stored
 // and the id is empty. If ctx has no deadline, Send returns ErrUnavailable when the store
 // has not accepted the message within Options.SendTimeout.
 //
@@ -33,7 +34,8 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 		return "", fail("send", q.name, m.ID, err)
 	}
 	if q.client.wrapped == nil {
-		return q.send(ctx, m)
+		r := q.send(ctx, m)
+		return r.ID, r.Err
 	}
 	results, err := q.sendWrapped(ctx, []Message{m})
 	if err != nil {
@@ -43,7 +45,7 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 }
 
 // send is Send without middleware and hooks.
-func (q *Queue) send(ctx context.Context, m Message) (id string, err error) {
+func (q *Queue) send(ctx context.Context, m Message) SendResult {
 	if _, ok := q.client.store.Known(q.name); !ok { // else the producer limits the calls that it makes
 		bound, end := q.client.producer.Bound(ctx)
 		defer end()
@@ -54,11 +56,11 @@ func (q *Queue) send(ctx context.Context, m Message) (id string, err error) {
 	for try := 0; ; try++ {
 		sent, err := q.prepare(ctx, &m)
 		if err != nil {
-			return "", fail("send", q.name, m.ID, q.client.producer.Explain(ctx, err))
+			return SendResult{Err: fail("send", q.name, m.ID, q.client.producer.Explain(ctx, err))}
 		}
 		r := q.push(ctx, sent, m.ID != "")
 		if try == reroutes || !errors.Is(r.Err, store.ErrRepartitioned) {
-			return r.ID, r.Err
+			return r
 		}
 	}
 }
@@ -113,6 +115,8 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 		return SendResult{ID: o.Result.Holder.String()}
 	case o.Result.Code == store.CodeOK:
 		return SendResult{ID: id.String()}
+	case o.Result.Code == store.CodeKnown:
+		return SendResult{ID: o.Result.Holder.String(), Deduplicated: true}
 	case o.Result.Code == store.CodeStale:
 		return SendResult{ID: id.String(), Err: q.refusal("send", id.String(), o.Result)}
 	case o.Result.Code == store.CodeConflict:
@@ -133,9 +137,7 @@ func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, error) 
 	if err != nil {
 		return sent, err
 	}
-	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
-		sent.MaxAttempts = settings.MaxAttempts
-	}
+	m.fill(&sent, settings)
 	if err := q.identify(&sent, settings.Partitions); err != nil {
 		return sent, err
 	}
@@ -143,6 +145,16 @@ func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, error) 
 		return sent, err
 	}
 	return sent, sent.Validate(settings.MaxBody)
+}
+
+// fill takes what m does not say from the queue's settings.
+func (m *Message) fill(sent *store.Message, settings store.Settings) {
+	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
+		sent.MaxAttempts = settings.MaxAttempts
+	}
+	if m.DedupFor == 0 {
+		sent.Remember = settings.DedupFor
+	}
 }
 
 // learnFor is learn, but reads the settings anew if a body is too large for what is
@@ -158,18 +170,17 @@ func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) 
 // identify gives a message its id, which says its partition, or checks the one it has.
 func (q *Queue) identify(m *store.Message, partitions int) error {
 	m.Of = partitions
+	named, home := route.ByNames(m, partitions)
 	if m.ID.IsZero() {
-		if m.Key == "" {
-			m.ID = route.NewID(q.turn.next(partitions))
-		} else {
-			m.ID = route.NewID(route.ByKey(m.Key, partitions))
+		if !named {
+			home = q.turn.next(partitions)
 		}
-		m.New = true
+		m.ID, m.New = route.NewID(home), true
 		return nil
 	}
 	index := m.ID.Partition()
-	if m.Key != "" && index != route.ByKey(m.Key, partitions) {
-		return invalid("id", "%s was not sent with this key: it is of another partition", m.ID)
+	if named && index != home {
+		return invalid("id", "%s was not sent with this key and dedup id: it is of another partition", m.ID)
 	}
 	if index >= partitions {
 		return invalid("id", "%s is of partition %d, the queue has %d", m.ID, index, partitions)
@@ -188,8 +199,11 @@ func (m *Message) plain() (store.Message, error) {
 	if err != nil {
 		return store.Message{}, err
 	}
-	if m.TTL < 0 {
+	switch {
+	case m.TTL < 0:
 		return store.Message{}, invalid("ttl", "%s is negative", m.TTL)
+	case m.DedupFor < 0:
+		return store.Message{}, invalid("dedup for", "%s is negative", m.DedupFor)
 	}
 	repeat, err := m.Repeat.text()
 	if err != nil {
@@ -197,8 +211,9 @@ func (m *Message) plain() (store.Message, error) {
 	}
 	sent := store.Message{
 		Key: m.Key, Headers: m.Headers, Body: m.Body, Due: due, Delay: delay,
-		MaxAttempts: m.MaxAttempts, TTL: toSpan(m.TTL), Replace: m.Replace, Repeat: repeat,
+		MaxAttempts: m.MaxAttempts, TTL: toSpan(m.TTL), Replace: m.Replace, Repeat: repeat, Remember: toSpan(m.DedupFor),
 	}
+	sent.DedupID = m.dedupID()
 	if m.MaxAttempts == 0 {
 		sent.MaxAttempts = defaultMaxAttempts
 	}
@@ -212,6 +227,13 @@ func (m *Message) plain() (store.Message, error) {
 		checked.ID[0] = 1 // made only when the partition is known
 	}
 	return sent, checked.Validate(store.MaxBody)
+}
+
+func (m *Message) dedupID() store.DedupID {
+	if m.DedupID == "" {
+		return store.DedupID{}
+	}
+	return store.NewDedupID(m.DedupID)
 }
 
 // parseID is store.ParseID with a hint for a likely mistake.

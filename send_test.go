@@ -67,6 +67,8 @@ func TestSendRefusesBadInput(t *testing.T) {
 		{"excessive max attempts", dueq.Message{MaxAttempts: 1001}, "max attempts"},
 		{"negative ttl", dueq.Message{TTL: -1}, "ttl"},
 		{"ttl shorter than the delay", dueq.Message{TTL: time.Second, Delay: time.Minute}, "ttl"},
+		{"negative dedup for", dueq.Message{DedupFor: -1}, "dedup for"},
+		{"dedup for beyond a day", dueq.Message{DedupFor: 25 * time.Hour}, "dedup for"},
 		{"replace without a key", dueq.Message{Replace: true}, "replace"},
 		{"id that is none", dueq.Message{ID: "42"}, "id"},
 		{"id in upper case", dueq.Message{ID: "03E6NKXC01R01C3TGWJQ1G0000"}, "id"},

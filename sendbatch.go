@@ -138,9 +138,7 @@ type share struct {
 func (b *batch) add(ctx context.Context, i int, m *Message, settings store.Settings) {
 	q := b.queue
 	sent, err := m.plain()
-	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
-		sent.MaxAttempts = settings.MaxAttempts
-	}
+	m.fill(&sent, settings)
 	if err == nil {
 		err = b.place(ctx, i, sent, settings)
 	}
@@ -150,7 +148,7 @@ func (b *batch) add(ctx context.Context, i int, m *Message, settings store.Setti
 }
 
 func (b *batch) place(ctx context.Context, i int, m store.Message, settings store.Settings) error {
-	if m.Key == "" && m.ID.IsZero() {
+	if m.Key == "" && m.ID.IsZero() && m.DedupID.IsZero() {
 		m.ID, m.New, m.Of = route.NewID(b.turn(&m, settings.Partitions).partition.Index), true, settings.Partitions
 	} else if err := b.queue.identify(&m, settings.Partitions); err != nil {
 		return err

@@ -44,6 +44,16 @@ type Settings struct {
 	// Backoff is the default of [ConsumeOptions].Backoff. The zero value is
 	// [DefaultBackoff].
 	Backoff BackoffSettings
+
+	// DedupFor is the default of [Message].DedupFor, for all messages of the queue, with a
+	// DedupID or without: 0 to 24 h. With 0 nothing is remembered of messages that are gone.
+	//
+	// A partition remembers 1,000,000 messages at most, each with some 300 bytes of the
+	// store's memory. When there are more, those that went first are forgotten before their
+	// time, and counted in Counters.Forgotten; sends are never refused for it. So DedupFor
+	// holds for up to 1,000,000 x Partitions messages that go within that time: set it for
+	// single messages where there are more.
+	DedupFor time.Duration
 }
 
 // BackoffSettings stand for the function Backoff(Base, Most), in whole milliseconds. Both
@@ -182,7 +192,7 @@ func (s Settings) check() error {
 	for _, span := range []struct {
 		field string
 		value time.Duration
-	}{{"dead retention", s.DeadRetention}, {"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
+	}{{"dead retention", s.DeadRetention}, {"dedup for", s.DedupFor}, {"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
 		if span.value < 0 {
 			return invalid(span.field, "%s is negative", span.value)
 		}
@@ -197,7 +207,7 @@ func differences(from, to store.Settings) store.Change {
 		MaxMessages:   unlessSame(from.MaxMessages, to.MaxMessages),
 		DeadRetention: unlessSame(from.DeadRetention, to.DeadRetention), MaxDead: unlessSame(from.MaxDead, to.MaxDead),
 		MaxAttempts: unlessSame(from.MaxAttempts, to.MaxAttempts),
-		Lease:       unlessSame(from.Lease, to.Lease),
+		Lease:       unlessSame(from.Lease, to.Lease), DedupFor: unlessSame(from.DedupFor, to.DedupFor),
 	}
 	if from.BackoffBase != to.BackoffBase || from.BackoffMost != to.BackoffMost {
 		c.BackoffBase, c.BackoffMost = &to.BackoffBase, &to.BackoffMost
@@ -229,6 +239,8 @@ func firstDifference(a, b store.Settings) string {
 		return "max attempts"
 	case c.Lease != nil:
 		return "lease"
+	case c.DedupFor != nil:
+		return "dedup for"
 	default:
 		return "backoff"
 	}

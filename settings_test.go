@@ -13,7 +13,7 @@ import (
 func TestCreate_AgainWithTheSameSettingsIsNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		s := dueq.Settings{
-			Partitions: 3, MaxBody: 1000, MaxMessages: 50, MaxAttempts: 4, Lease: time.Minute, DeadRetention: 48 * time.Hour, MaxDead: 1000,
+			Partitions: 3, MaxBody: 1000, MaxMessages: 50, MaxAttempts: 4, Lease: time.Minute, DeadRetention: 48 * time.Hour, MaxDead: 1000, DedupFor: time.Hour,
 			Backoff: dueq.BackoffSettings{Base: time.Second, Most: time.Hour},
 		}
 		r.must(r.q.Create(r.Context(), s))

@@ -16,7 +16,10 @@ type Stats struct {
 	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
 	OldestReady time.Duration
 	Consumers   int // that run now, as far as the store knows; each reports every 10 s
-	Counters    Counters
+	// Remembered is how many messages that are gone are still recognized when they are sent
+	// again (see Settings.DedupFor); it can count some whose time is over.
+	Remembered int64
+	Counters   Counters
 }
 
 // Counters count what happened in a queue since it was made.
@@ -38,6 +41,8 @@ type Counters struct {
 	Purged       int64
 	DeadExpired  int64 // dead letters removed because of Settings.DeadRetention or MaxDead
 	Duplicates   int64 // sends refused because of their key
+	Deduplicated int64 // sends that stored nothing because of their DedupID, or the ID of a message that is gone
+	Forgotten    int64 // messages that were gone and forgotten before their time (see Settings.DedupFor)
 }
 
 // Gone returns how many messages have left the queue. At every instant

@@ -21,13 +21,14 @@ const (
 	CodeCancelled Code = 11 // the message's cancellation was asked for
 	CodeExpires   Code = 12 // the TTL ends before the due time
 	CodeChanged   Code = 13 // the message has another schedule
+	CodeKnown     Code = 14 // the dedup id belongs to another message, live or remembered
 )
 
 // String returns the code's word, as used in metrics and logs.
 func (c Code) String() string {
 	names := [...]string{
 		"ok", "duplicate", "conflict", "full", "too_far", "stale",
-		"not_found", "running", "dead", "gone", "lease_lost", "cancelled", "expires", "changed",
+		"not_found", "running", "dead", "gone", "lease_lost", "cancelled", "expires", "changed", "known",
 	}
 	if c < 0 || int(c) >= len(names) {
 		return fmt.Sprintf("code(%d)", int(c))

@@ -21,6 +21,8 @@ const (
 	MinLease      = 1000             // ms
 	MaxLease      = 12 * 3600 * 1000 // ms: 12 h, as in SQS
 	MaxDelay      = 3660 * day       // ms: about 10 years, from now to the due time
+	MaxRemember   = day              // ms: highest Message.Remember
+	MaxRemembered = 1_000_000        // messages that a partition remembers when they are gone
 
 	day = 24 * 3600 * 1000
 )

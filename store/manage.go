@@ -95,6 +95,7 @@ type Settings struct {
 	MaxAttempts              int   // 1 to MaxAttempts
 	Lease                    int64 // ms, MinLease to MaxLease
 	BackoffBase, BackoffMost int64 // ms; both or none
+	DedupFor                 int64 // ms, of Message.Remember: 0 to MaxRemember
 
 	Version   int64  // grows with every change; never 0
 	ChangedBy string // Change.Token of the change that made this version
@@ -142,6 +143,7 @@ type Change struct {
 	MaxAttempts              *int
 	Lease                    *int64
 	BackoffBase, BackoffMost *int64
+	DedupFor                 *int64
 }
 
 // Reads reports whether the change is none: it only reads the settings.
@@ -166,6 +168,8 @@ type Counters struct {
 	Purged       int64
 	DeadExpired  int64 // dead messages removed because of DeadRetention or MaxDead
 	Duplicates   int64 // pushes refused because of their key
+	Deduplicated int64 // pushes of what was remembered, or had the dedup id of another message
+	Forgotten    int64 // messages forgotten before their time, as MaxRemembered others went after them
 }
 
 // Gone returns how many messages have left the queue. At every instant
@@ -185,7 +189,8 @@ type Stats struct {
 	Dead      int64
 	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
 	OldestReady int64
-	Consumers   int // that sent a heartbeat
+	Consumers   int   // that sent a heartbeat
+	Remembered  int64 // messages that are gone and still remembered; some may be past their time
 	Counters    Counters
 }
 
@@ -302,6 +307,9 @@ func (c Change) validateDefaults() error {
 	}
 	if l := c.Lease; l != nil && *l != 0 && (*l < MinLease || *l > MaxLease) {
 		return invalid("lease", "%d ms is outside %d to %d", *l, MinLease, MaxLease)
+	}
+	if d := c.DedupFor; d != nil && (*d < 0 || *d > MaxRemember) {
+		return invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", *d, int64(MaxRemember))
 	}
 	if (c.BackoffBase == nil) != (c.BackoffMost == nil) {
 		return invalid("backoff", "has one of base and most, want both or none")

@@ -15,6 +15,11 @@ type Message struct {
 	// compare schedules and understand none. A message with one needs a Key and has no TTL. It
 	// declares the message with that key: see [PushResult].
 	Repeat string
+	// DedupID is another name for the message: see [PushRequest].
+	DedupID DedupID
+	// Remember is for how long ID and DedupID are remembered when the message is gone: 0 to
+	// MaxRemember ms.
+	Remember int64
 	// New says that the ID was made for this push, so that nothing can have had it
 	// before: a store need not look. In a push that repeats one of unknown outcome it is
 	// ignored.

@@ -8,6 +8,12 @@ package store
 // push under way at a time, and its numbers grow. A number lower than the last one
 // is a delayed duplicate: all its results are Stale and nothing is stored.
 // A producer that was silent for an hour may be forgotten.
+//
+// Whatever the producer, a message is not stored if there is one with its ID, live or
+// remembered, or with its DedupID. A message is remembered under both for Message.Remember
+// after it is gone, be it acked, cancelled, replaced, expired or purged; a partition
+// remembers MaxRemembered messages, and forgets those first that went first. Without
+// Remember, a DedupID is known while its message is live, dead or not.
 type PushRequest struct {
 	Producer string
 	Number   uint64
@@ -15,16 +21,16 @@ type PushRequest struct {
 }
 
 // PushResult tells what became of one message: OK (stored, now or by an earlier
-// try), Duplicate (Holder has the key), Conflict (another message has the id), Full,
-// TooFar, Expires (the TTL ends before the due time), Stale.
+// try), Known (Holder has the DedupID), Duplicate (Holder has the key), Conflict (another
+// live message has the id), Full, TooFar, Expires (the TTL ends before the due time), Stale.
 //
 // A message with Repeat whose key a live message with Repeat has is not stored, and its result
 // is OK, with that one as Holder. If their schedules differ, the holder gets all that the
-// message has but its id; unless it is leased it is due as the message is, with its failures,
+// message has but its ID, DedupID and Remember; unless it is leased it is due as the message is, with its failures,
 // snoozes and failure text forgotten.
 type PushResult struct {
 	Code   Code
-	Holder ID // of the key, with Duplicate; with OK, the message that was declared
+	Holder ID // of the DedupID, with Known; of the key, with Duplicate; with OK, the message that was declared
 }
 
 // Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing

@@ -89,6 +89,8 @@ func (m *Message) validateLife() error {
 		return invalid("max attempts", "%d is outside 1 to %d", m.MaxAttempts, MaxAttempts)
 	case m.Replace && m.Key == "":
 		return invalid("replace", "needs a key")
+	case m.Remember < 0 || m.Remember > MaxRemember:
+		return invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", m.Remember, int64(MaxRemember))
 	}
 	return validateTTL(m.TTL, m.Delay)
 }

@@ -27,6 +27,7 @@ type settingsResult struct {
 	LeaseMS         int64  `json:"lease_ms"`
 	BackoffBaseMS   int64  `json:"backoff_base_ms"`
 	BackoffMostMS   int64  `json:"backoff_most_ms"`
+	DedupForMS      int64  `json:"dedup_for_ms"`
 }
 
 func newSettingsResult(queue string, s dueq.Settings) settingsResult {
@@ -35,6 +36,7 @@ func newSettingsResult(queue string, s dueq.Settings) settingsResult {
 		DeadRetentionMS: s.DeadRetention.Milliseconds(), MaxDead: s.MaxDead,
 		MaxAttempts: s.MaxAttempts, LeaseMS: s.Lease.Milliseconds(),
 		BackoffBaseMS: s.Backoff.Base.Milliseconds(), BackoffMostMS: s.Backoff.Most.Milliseconds(),
+		DedupForMS: s.DedupFor.Milliseconds(),
 	}
 }
 
@@ -63,6 +65,7 @@ func (r settingsResult) text() string {
 		{"lease", span(r.LeaseMS, "default")},
 		{"backoff base", span(r.BackoffBaseMS, "default")},
 		{"backoff most", span(r.BackoffMostMS, "default")},
+		{"dedup for", span(r.DedupForMS, "0s")},
 	})
 }
 
@@ -113,6 +116,7 @@ func settingsFlags(flags *pflag.FlagSet, s *dueq.Settings) {
 	flags.Var(span{&s.Lease}, "lease", "how long consumers hold a message at a time, unless they say otherwise, 1s to 12h (0: 30s)")
 	flags.Var(span{&s.Backoff.Base}, "backoff-base", "the longest wait after the first failure, which doubles with each (0: the library's default)")
 	flags.Var(span{&s.Backoff.Most}, "backoff-most", "the longest wait after a failure (0: the library's default)")
+	flags.Var(span{&s.DedupFor}, "dedup-for", "how long messages that are gone are recognized when they are sent again, unless they say otherwise, up to 1d (0: not)")
 }
 
 func newQueueSettings(a *app) *cobra.Command {
@@ -165,6 +169,7 @@ func changedSettings(flags *pflag.FlagSet, given *dueq.Settings) (change func(*d
 		"lease":          func(s *dueq.Settings) { s.Lease = given.Lease },
 		"backoff-base":   func(s *dueq.Settings) { s.Backoff.Base = given.Backoff.Base },
 		"backoff-most":   func(s *dueq.Settings) { s.Backoff.Most = given.Backoff.Most },
+		"dedup-for":      func(s *dueq.Settings) { s.DedupFor = given.DedupFor },
 	}
 	var changes []func(*dueq.Settings)
 	for name, to := range set {

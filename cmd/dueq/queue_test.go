@@ -9,21 +9,38 @@ func TestQueue_SettingsAreMadeShownAndChanged(t *testing.T) {
 		t.Helper()
 		return decode[settingsResult](t, s.ok(append(args, "--queue", "q", "-o", "json")...))
 	}
-	want := settingsResult{Queue: "q", Partitions: 2, MaxBody: 262144, MaxMessages: 9, LeaseMS: 60_000, DeadRetentionMS: 72 * 3_600_000}
-	create := []string{"queue", "create", "--partitions", "2", "--max-messages", "9", "--lease", "1m", "--dead-retention", "72h"}
+	want := settingsResult{Queue: "q", Partitions: 2, MaxBody: 262144, MaxMessages: 9, LeaseMS: 60_000, DeadRetentionMS: 72 * 3_600_000, DedupForMS: 3_600_000}
+	create := []string{"queue", "create", "--partitions", "2", "--max-messages", "9", "--lease", "1m", "--dead-retention", "72h", "--dedup-for", "1h"}
 	for range 2 {
 		if got := show(create...); got != want {
 			t.Errorf("made %+v, want %+v", got, want)
 		}
 	}
 	s.fails(exitConflict, []string{`"q"`, "partitions", "other settings"}, "queue", "create", "--queue", "q")
-	want.DeadRetentionMS, want.MaxDead = 0, 500
+	want.DeadRetentionMS, want.MaxDead, want.DedupForMS = 0, 500, 86_400_000
 	want.LeaseMS, want.MaxAttempts, want.BackoffBaseMS, want.BackoffMostMS = 0, 5, 500, 3_600_000
-	update := []string{"queue", "update", "--lease", "0s", "--max-attempts", "5", "--backoff-base", "500ms", "--backoff-most", "1h", "--dead-retention", "0s", "--max-dead", "500"}
+	update := []string{"queue", "update", "--lease", "0s", "--max-attempts", "5", "--backoff-base", "500ms", "--backoff-most", "1h", "--dead-retention", "0s", "--max-dead", "500", "--dedup-for", "1d"}
 	if got := show(update...); got != want {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}
 	if got := show("queue", "settings"); got != want {
 		t.Errorf("read %+v, want %+v", got, want)
+	}
+}
+
+func TestSend_DedupIDPrintsTheFirstID(t *testing.T) {
+	t.Parallel()
+	s, _ := onRedis(t)
+	send := func(args ...string) sendResult {
+		t.Helper()
+		return decode[sendResult](t, s.ok(append([]string{"send", "--queue", "q", "--dedup-id", "payment-7", "--dedup-for", "1h", "-o", "json"}, args...)...))
+	}
+	first := send("body")
+	if got := send("another body"); first.Deduplicated || !got.Deduplicated || got.ID != first.ID {
+		t.Errorf("%+v, then %+v, want the same id, deduplicated", first, got)
+	}
+	s.ok("delete", "--queue", "q", "--yes", first.ID)
+	if got := send("body"); !got.Deduplicated || got.ID != first.ID {
+		t.Errorf("%+v when the first is gone, want %s", got, first.ID)
 	}
 }

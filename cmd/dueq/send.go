@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"io"
 
@@ -12,6 +13,8 @@ import (
 type sendResult struct {
 	ID    string `json:"id"`
 	Queue string `json:"queue"`
+	// Deduplicated: the message of that id had been sent before with the same --dedup-id.
+	Deduplicated bool `json:"deduplicated,omitempty"`
 }
 
 func (r sendResult) text() string { return r.ID + "\n" }
@@ -40,6 +43,8 @@ it changes nothing, with another one it changes the message that is there, whose
 	schedule := scheduleFlags(cmd)
 	flags.StringVar(&m.Key, "key", "", "name of your own; at most one live message has it")
 	flags.Var(headers{m.Headers}, "header", "header of the message; may be repeated")
+	flags.StringVar(&m.DedupID, "dedup-id", "", "name of this send; if it has been used before, print the id of that message and send nothing")
+	flags.Var(span{&m.DedupFor}, "dedup-for", "how long to remember the message when it is gone, up to 1d (default: as the queue says)")
 	attempts := flags.Int("max-attempts", 0, "deliveries that may fail before the message is dead, 1 to 1000 (default 25)")
 	flags.Var(span{&m.TTL}, "ttl", "time from now after which it is no longer delivered (default: it is kept)")
 	flags.BoolVar(&m.Replace, "replace", false, "take the key from a scheduled or ready message, removing that one")
@@ -56,11 +61,11 @@ it changes nothing, with another one it changes the message that is there, whose
 		if m.Body, err = a.body(ctx, args, *file); err != nil {
 			return err
 		}
-		id, err := q.Send(ctx, m)
-		if err != nil {
+		sent, err := q.SendBatch(ctx, []dueq.Message{m})
+		if err := cmp.Or(err, sent.FirstErr()); err != nil {
 			return err
 		}
-		return a.print(sendResult{ID: id, Queue: q.Name()})
+		return a.print(sendResult{ID: sent[0].ID, Queue: q.Name(), Deduplicated: sent[0].Deduplicated})
 	})
 }
 

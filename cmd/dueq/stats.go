@@ -43,6 +43,9 @@ type queueStats struct {
 	Snoozed      int64 `json:"snoozed"`
 	Repeated     int64 `json:"repeated"`
 	DeadExpired  int64 `json:"dead_expired"`
+	Deduplicated int64 `json:"deduplicated"`
+	Forgotten    int64 `json:"forgotten"`
+	Remembered   int64 `json:"remembered"`
 }
 
 func newQueueStats(s dueq.Stats) queueStats {
@@ -56,6 +59,7 @@ func newQueueStats(s dueq.Stats) queueStats {
 		OldestReadyMS: s.OldestReady.Milliseconds(),
 		Replaced:      c.Replaced, Purged: c.Purged, DeadLettered: c.DeadLettered, Consumers: s.Consumers,
 		Snoozed: c.Snoozed, Repeated: c.Repeated, DeadExpired: c.DeadExpired,
+		Deduplicated: c.Deduplicated, Forgotten: c.Forgotten, Remembered: s.Remembered,
 	}
 }
 

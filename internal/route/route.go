@@ -17,6 +17,18 @@ func ByKey(key string, partitions int) int {
 	return int(xxhash.Sum64String(key) % uint64(partitions))
 }
 
+// ByNames returns the partition that the key of a message, or else its dedup id, belongs to;
+// ok is false if it has neither.
+func ByNames(m *store.Message, partitions int) (ok bool, partition int) {
+	switch {
+	case m.Key != "":
+		return true, ByKey(m.Key, partitions)
+	case !m.DedupID.IsZero():
+		return true, int(binary.BigEndian.Uint64(m.DedupID[:]) % uint64(partitions))
+	}
+	return false, 0
+}
+
 // NewID returns a fresh id of the given partition. Ids of one process are strictly
 // increasing: the library that makes the UUIDs holds the first 80 bits to that.
 func NewID(partition int) store.ID {

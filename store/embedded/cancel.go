@@ -13,14 +13,14 @@ func (p *partition) cancel(r store.CancelRequest, now instant) (codes []store.Co
 			switch results[i].Code {
 			case store.CodeOK:
 				p.count(countCancelled)
-				p.remove(e)
+				p.remove(e, now)
 			case store.CodeRunning:
 				p.stop(e)
 				stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: p.index, ID: e.id})
 			case store.CodeDead:
 				if r.Dead {
 					p.count(countPurged)
-					p.remove(e)
+					p.remove(e, now)
 					results[i].Code = store.CodeOK
 				}
 			default:

@@ -31,6 +31,8 @@ const (
 	countSnoozed
 	countRepeated
 	countDeadExpired
+	countDeduplicated
+	countForgotten
 	counters // how many there are
 )
 
@@ -48,14 +50,34 @@ func (p *partition) insert(e *entry, s state) {
 }
 
 // remove drops a message with all that is known of it: any state -> (gone). Its key
-// is free.
-func (p *partition) remove(e *entry) {
+// is free. Its names are remembered if it asked for that.
+func (p *partition) remove(e *entry, now instant) {
+	p.drop(e)
+	if span := e.remember(); span > 0 {
+		p.remember(e.id, now.after(span), e.dedup())
+		p.memory.lapse(now)
+		for range p.memory.crowd() {
+			p.count(countForgotten)
+		}
+	}
+}
+
+// drop is remove, and nothing is remembered.
+func (p *partition) drop(e *entry) {
 	p.journal.removed(e)
 	p.freeKey(e)
+	p.memory.free(e)
 	p.leave(e)
 	e.state = gone
 	p.byID.drop(e)
 	p.shrink()
+}
+
+// remember keeps the names of a message that is gone until an instant. That it is forgotten
+// then is not written down.
+func (p *partition) remember(id store.ID, until int64, name store.DedupID) {
+	p.journal.remembered(id, until, name)
+	p.memory.add(id, until, name)
 }
 
 // schedule makes a message due: any state -> waiting. What was known of its lease is
@@ -205,6 +227,7 @@ func (p *partition) rememberManaged(caller string, number uint64, answer pushAns
 // add puts a message where its state says, with its key unless it is dead.
 func (p *partition) add(e *entry, s state) {
 	p.byID.add(e)
+	p.memory.take(e)
 	p.most = max(p.most, p.byID.len())
 	e.state = s
 	switch s {

@@ -98,6 +98,12 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	if e.begun() && e.state != leased {
 		report("has a handler but is not leased")
 	}
+	if name := e.dedup(); !name.IsZero() && p.memory.named[name] != e {
+		report("does not have its dedup id")
+	}
+	if p.memory.gone.get(e.id) != nil {
+		report("is remembered as gone")
+	}
 	if problem := p.keyProblem(e); problem != "" {
 		report("%s", problem)
 	}
@@ -143,6 +149,7 @@ func (p *partition) totals() []store.Problem {
 	p.addCounters(&c)
 	compare("messages in an order", int64(p.waiting.len()+p.leased.len()+p.dead.len()), live)
 	compare("keys held", int64(len(p.byKey)), int64(p.keyed))
+	compare("remembered in an order", int64(p.memory.ends.len()), int64(p.memory.gone.len()))
 	compare("sent less gone", c.Sent-c.Gone(), live)
 	return found
 }

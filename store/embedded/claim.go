@@ -52,6 +52,7 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 		return store.ClaimResult{} // which is not the answer: the step is run again
 	}
 	p.sweep(now)
+	p.memory.lapse(now)
 	wait := p.wait
 	if p.trim(now) {
 		wait = func(now instant) time.Duration { return min(p.wait(now), trimAgain) }
@@ -78,7 +79,7 @@ func (p *partition) sweep(now instant) {
 		p.count(countLeaseLost)
 		if e.stopping() {
 			p.count(countCancelled)
-			p.remove(e)
+			p.remove(e, now)
 			continue
 		}
 		p.ranOut(e, now)
@@ -142,7 +143,7 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 		}
 		if e.expired(now) {
 			p.count(countExpired)
-			p.remove(e)
+			p.remove(e, now)
 			useless++
 			continue
 		}
@@ -174,7 +175,7 @@ func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
 	p.count(countDelivered)
 	if r.AckOnClaim && e.repeat() == "" {
 		p.count(countAcked)
-		p.remove(e)
+		p.remove(e, now)
 		return
 	}
 	p.lease(e, now.after(r.Lease))

@@ -53,19 +53,20 @@ type effort struct {
 // Bytes that changes take in the log, at most: on a full disk there is no space besides
 // what was asked for. The terms are those of encoding.go, with the longest varints.
 const (
-	frameSize   = 32 + 3 + store.MaxQueueName + int(counters)*(1+1+5) + callSize // head, name, all counters, the caller
-	callSize    = 1 + 1 + store.MaxCallerName + 10 + 8 + 2 + 1
-	moveSize    = 1 + 16 + 8
-	renewSize   = moveSize + 10
-	noteSize    = 1 + 16 + 4*5 + 2 + 2 // besides the failure text
-	removeSize  = 1 + 16
-	answerSize  = 1 + 16 // what became of one item, remembered
-	sweepSize   = noteSize + len(leaseRanOut) + moveSize
-	handSize    = moveSize + 16 + 10 + 8 // one message handed out and remembered
-	condemnSize = noteSize + condemnedMost + moveSize
-	messageSize = 1 + 16 + 2 + 8 + 10 + 3 + 25 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
-	scarceText  = 40                                                         // of a failure text when space is scarce: a third of what a message has of the reserve
-	headerSize  = 4                                                          // a header besides its name and value
+	frameSize    = 32 + 3 + store.MaxQueueName + int(counters)*(1+1+5) + callSize // head, name, all counters, the caller
+	callSize     = 1 + 1 + store.MaxCallerName + 10 + 8 + 2 + 1
+	moveSize     = 1 + 16 + 8
+	renewSize    = moveSize + 10
+	noteSize     = 1 + 16 + 4*5 + 2 + 2 // besides the failure text
+	removeSize   = 1 + 16 + rememberSize
+	answerSize   = 1 + 16 // what became of one item, remembered
+	sweepSize    = noteSize + len(leaseRanOut) + moveSize
+	handSize     = max(moveSize, removeSize) + 16 + 10 + 8 // one message handed out and remembered
+	condemnSize  = noteSize + condemnedMost + moveSize
+	rememberSize = 1 + 16 + 8 + 16
+	messageSize  = 1 + 16 + 2 + 8 + 10 + 3 + 10 + 16 + 25 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
+	scarceText   = 40                                                                   // of a failure text when space is scarce: a third of what a message has of the reserve
+	headerSize   = 4                                                                    // a header besides its name and value
 )
 
 func pushEffort(r *store.PushRequest) effort {

@@ -33,6 +33,7 @@ const (
 	opBegin    = 13 //
 	opManaged  = 14 // the last cancel, reschedule, redrive or purge of a caller
 	opRenew    = 15 // due, expiry
+	opRemember = 16 // until when a message that is gone is remembered, dedup id
 )
 
 // Flags of an entry.
@@ -41,6 +42,7 @@ const (
 	flagKeyed
 	flagBegun
 	flagLetter
+	flagRemembered // it has a window or a dedup id
 )
 
 func appendShort(b []byte, s string) []byte { return append(append(b, byte(len(s))), s...) }
@@ -60,10 +62,17 @@ func appendEntry(b []byte, e *entry, s state) []byte {
 	if e.isLetter() {
 		flags |= flagLetter
 	}
+	name, span := e.dedup(), e.remember()
+	if !name.IsZero() || span > 0 {
+		flags |= flagRemembered
+	}
 	b = append(b, byte(s), flags)
 	b = binary.BigEndian.AppendUint64(b, uint64(e.at))
 	b = binary.AppendUvarint(b, uint64(e.expiry()))
 	b = binary.AppendUvarint(b, uint64(e.maxAttempts))
+	if flags&flagRemembered != 0 {
+		b = append(binary.AppendUvarint(b, uint64(span)), name[:]...)
+	}
 	return appendHistory(b, e.past())
 }
 
@@ -73,11 +82,17 @@ func (r *reader) entry(id store.ID) (*entry, state) {
 	e.at = r.int64()
 	expiry := int64(r.uvarint())
 	e.maxAttempts = uint16(r.uvarint())
+	var span int64
+	var name store.DedupID
+	if flags&flagRemembered != 0 {
+		span, name = int64(r.uvarint()), store.DedupID(r.id())
+	}
 	past := r.history()
 	e.keyed = flags&flagKeyed != 0
 	if odd := flags &^ flagKeyed; expiry != 0 || odd != 0 || past != (history{}) {
 		*e.extra() = rare{
 			expiry: expiry, stopping: odd&flagStopping != 0, begun: odd&flagBegun != 0, letter: odd&flagLetter != 0, history: past,
+			dedup: name, remember: span,
 		}
 	}
 	if s < waiting || s > dead {
@@ -215,7 +230,7 @@ func appendSettings(queue string, s store.Settings) []byte {
 		paused = 1
 	}
 	b = binary.AppendUvarint(append(b, paused), uint64(s.MaxAttempts))
-	for _, n := range []int64{s.DeadRetention, s.MaxDead, s.Lease, s.BackoffBase, s.BackoffMost, s.Version} {
+	for _, n := range []int64{s.DeadRetention, s.MaxDead, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor, s.Version} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return appendShort(b, s.ChangedBy)
@@ -226,7 +241,7 @@ func (r *reader) settings() (queue string, s store.Settings) {
 	s = store.Settings{
 		Partitions: int(r.uvarint()), MaxBody: int(r.uvarint()), MaxMessages: int64(r.uvarint()), Paused: r.byte() == 1,
 		MaxAttempts: int(r.uvarint()), DeadRetention: int64(r.uvarint()), MaxDead: int64(r.uvarint()), Lease: int64(r.uvarint()), BackoffBase: int64(r.uvarint()), BackoffMost: int64(r.uvarint()),
-		Version: int64(r.uvarint()), ChangedBy: r.short(),
+		DedupFor: int64(r.uvarint()), Version: int64(r.uvarint()), ChangedBy: r.short(),
 	}
 	if s.Partitions < 1 || s.Partitions > store.MaxPartitions {
 		r.fail()

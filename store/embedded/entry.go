@@ -33,9 +33,11 @@ type rare struct {
 	begun    bool  // leased, and its handler was about to run
 	// letter: it is what became of an occurrence that failed for good. Its content names the
 	// key of the message that it is of, which it never holds.
-	letter  bool
-	repeat  string // the schedule, "" if there is none
-	history history
+	letter   bool
+	repeat   string // the schedule, "" if there is none
+	history  history
+	dedup    store.DedupID // of a message that is gone, too
+	remember int64         // ms for which it is remembered when it is gone
 }
 
 // history is what has become of the deliveries of a message that ended, none of
@@ -77,6 +79,22 @@ func (e *entry) expiry() int64 {
 		return 0
 	}
 	return e.rare.expiry
+}
+
+// dedup returns e's dedup id, zero if it has none.
+func (e *entry) dedup() store.DedupID {
+	if e.rare == nil {
+		return store.DedupID{}
+	}
+	return e.rare.dedup
+}
+
+// remember returns for how long e is remembered when it is gone, in ms.
+func (e *entry) remember() int64 {
+	if e.rare == nil {
+		return 0
+	}
+	return e.rare.remember
 }
 
 // stopping reports whether e is leased and its cancellation was asked for.

@@ -152,7 +152,7 @@ func failAt(t *testing.T, at int) (finished bool) {
 		x.number++
 		r := x.pushRequest(p)
 		for i := range r.Messages {
-			r.Messages[i].Key, r.Messages[i].TTL, r.Messages[i].Replace = "", 0, false
+			r.Messages[i].Key, r.Messages[i].TTL, r.Messages[i].Replace, r.Messages[i].DedupID = "", 0, false, store.DedupID{}
 		}
 		if _, err = s.Push(t.Context(), p, r); err != nil {
 			break

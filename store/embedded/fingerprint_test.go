@@ -43,11 +43,17 @@ func (p *partition) describeMessages(w io.Writer) {
 	for _, o := range []order{p.waiting.order, p.leased, p.dead} {
 		o.after(start(), func(e *entry) bool {
 			content, err := p.payload(e)
-			_, _ = fmt.Fprintf(w, "%v %d %d %d %v %v %v %q %v %+v %d %s %v\n",
-				e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.begun(), e.repeat(), e.isLetter(), e.past(), len(content), content, err)
+			_, _ = fmt.Fprintf(w, "%v %d %d %d %v %v %v %q %v %+v %d %s %v %v %d\n",
+				e.id, e.state, e.at, e.expiry(), e.maxAttempts, e.stopping(), e.begun(), e.repeat(), e.isLetter(), e.past(), len(content), content, err,
+				e.dedup(), e.remember())
 			return true
 		})
 	}
+	p.memory.ends.after(start(), func(e *entry) bool {
+		_, _ = fmt.Fprintf(w, "%v is gone until %d %v %t\n", e.id, e.at, e.dedup(), p.memory.named[e.dedup()] == e)
+		return true
+	})
+	_, _ = fmt.Fprintln(w, len(p.memory.named))
 	for _, key := range slices.Sorted(maps.Keys(p.byKey)) {
 		_, _ = fmt.Fprintf(w, "%s %v\n", key, p.byKey[key].id)
 	}

@@ -118,6 +118,14 @@ func (j *journal) renewed(e *entry, due, expiry int64) {
 	j.body = binary.AppendUvarint(j.body, uint64(expiry))
 }
 
+func (j *journal) remembered(id store.ID, until int64, name store.DedupID) {
+	if j == nil {
+		return
+	}
+	j.op(opRemember, id)
+	j.body = append(binary.BigEndian.AppendUint64(j.body, uint64(until)), name[:]...)
+}
+
 func (j *journal) stopped(e *entry) {
 	if j != nil {
 		j.op(opStop, e.id)

@@ -111,7 +111,7 @@ func (c *caretaker) measure() {
 	var size int
 	for _, p := range c.store.allPartitions() {
 		p.mu.Lock()
-		size += p.summarySize()
+		size += p.summarySize() + rememberSize*p.memory.gone.len()
 		p.mu.Unlock()
 	}
 	c.store.live.besides.Store(int64(size + settingsSize*c.store.queueCount()))
@@ -185,7 +185,8 @@ type merging struct {
 	changes []change // of the step being read
 }
 
-// rewrite writes down again those messages of a frame that are still where it put them.
+// rewrite writes down again those messages of a frame that are still where it put them, and
+// those that it says are gone and that are still remembered.
 func (m *merging) rewrite(spot wal.Spot, body []byte) error {
 	p, puts, err := m.puts(spot, body)
 	if err != nil || len(puts) == 0 {
@@ -201,7 +202,9 @@ func (m *merging) rewrite(spot wal.Spot, body []byte) error {
 func (p *partition) putsSize(puts []change, scarce bool) int {
 	size := 0
 	for _, c := range puts {
-		if e := p.stands(&c); e != nil {
+		if p.recalls(&c) {
+			size += rememberSize
+		} else if e := p.stands(&c); e != nil {
 			size += messageSize + len(c.whole) + textSize(e, scarce)
 		}
 	}
@@ -219,7 +222,9 @@ func textSize(e *entry, scarce bool) int {
 // space is scarce, with no more of the failure text than can be afforded.
 func (p *partition) putAgain(puts []change, scarce bool) {
 	for _, c := range puts {
-		if e := p.stands(&c); e != nil {
+		if p.recalls(&c) {
+			p.journal.remembered(c.id, c.at, c.dedup)
+		} else if e := p.stands(&c); e != nil {
 			if scarce {
 				p.shorten(e)
 			}
@@ -228,8 +233,8 @@ func (p *partition) putAgain(puts []change, scarce bool) {
 	}
 }
 
-// puts returns the messages that a frame puts into a partition: none if the frame made no
-// sense and was skipped when the store was repaired.
+// puts returns the messages that a frame puts into a partition, and those that it says are
+// remembered: none if the frame made no sense and was skipped when the store was repaired.
 func (m *merging) puts(spot wal.Spot, body []byte) (*partition, []change, error) {
 	if err := m.ctx.Err(); err != nil {
 		return nil, nil, err
@@ -244,17 +249,30 @@ func (m *merging) puts(spot wal.Spot, body []byte) (*partition, []change, error)
 	if err != nil || f.kind != frameStep {
 		return nil, nil, err
 	}
-	puts := slices.DeleteFunc(m.changes, func(c change) bool { return c.op != opPut })
+	puts := slices.DeleteFunc(m.changes, func(c change) bool { return c.op != opPut && c.op != opRemember })
 	return m.store.partition(f.partition), puts, nil
 }
 
 // stands returns the message that a change put into the log if it is still there, and
 // has not been written down again since.
 func (p *partition) stands(put *change) *entry {
+	if put.op != opPut {
+		return nil
+	}
 	if e := p.byID.get(put.id); e != nil && e.stored == put.entry.stored {
 		return e
 	}
 	return nil
+}
+
+// recalls reports whether a change says of a message that it is remembered, and it still is.
+// Where a merge was cut short, it may be in the log twice.
+func (p *partition) recalls(c *change) bool {
+	if c.op != opRemember {
+		return false
+	}
+	e := p.memory.gone.get(c.id)
+	return e != nil && e.at == c.at
 }
 
 // summarize writes down what a partition knows besides its messages, unless that was

@@ -23,6 +23,7 @@ type partition struct {
 	keyed    int               // messages that hold a key: what len(byKey) must be
 	most     int               // size of byID at its highest, see remove
 	counts   [counters]int64
+	memory   memory
 	journal  *journal // writes every change to the log; nil when there is none
 
 	producers calls[pushAnswer]
@@ -37,12 +38,13 @@ func newPartition(q *queue, index int) *partition {
 		byID:      newIndex(),
 		byKey:     make(map[string]*entry),
 		deadKeys:  make(graves),
+		memory:    newMemory(),
 		producers: newCalls[pushAnswer](),
 		consumers: newCalls[[]handedOut](),
 		managers:  newCalls[pushAnswer](),
 	}
 	if !q.store.unsorted {
-		p.waiting, p.leased, p.dead = newTimetable(newOrder()), newOrder(), newOrder()
+		p.waiting, p.leased, p.dead, p.memory.ends = newTimetable(newOrder()), newOrder(), newOrder(), newOrder()
 	}
 	if q.store.log != nil {
 		p.journal = newJournal(q.store, store.Partition{Queue: q.name, Index: index})

@@ -28,7 +28,7 @@ func (p *partition) removeAll(r store.PurgeRequest, now instant) int {
 			continue
 		}
 		p.count(countPurged)
-		p.remove(e)
+		p.remove(e, now)
 		n++
 	}
 	return n

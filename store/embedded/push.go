@@ -68,6 +68,13 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	if e := p.byID.get(m.ID); e != nil {
 		return store.PushResult{Code: p.sameAs(e, m)}
 	}
+	if id, ok := p.memory.sentBefore(m, now); ok {
+		p.count(countDeduplicated)
+		if id == m.ID {
+			return store.PushResult{Code: store.CodeOK}
+		}
+		return store.PushResult{Code: store.CodeKnown, Holder: id}
+	}
 	due := now.due(m.Due, m.Delay)
 	if now.tooFar(due) {
 		return store.PushResult{Code: store.CodeTooFar}
@@ -92,6 +99,9 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	e := &entry{id: m.ID, at: due, content: newPayload(m), keyed: m.Key != "", maxAttempts: uint16(m.MaxAttempts)}
 	if m.TTL > 0 {
 		e.extra().expiry = now.after(m.TTL)
+	}
+	if m.Remember > 0 || !m.DedupID.IsZero() {
+		e.extra().remember, e.extra().dedup = m.Remember, m.DedupID
 	}
 	e.setRepeat(m.Repeat)
 	p.insert(e, waiting)
@@ -136,6 +146,6 @@ func (p *partition) givesWay(holder *entry, replace bool, now instant) bool {
 	default:
 		return false
 	}
-	p.remove(holder)
+	p.remove(holder, now)
 	return true
 }

@@ -17,7 +17,7 @@ func TestRepair_LaterHolderKeepsTheKey(t *testing.T) {
 	p, first, second := r.inner(), holder(1), holder(2)
 	p.add(first, waiting)
 	p.add(second, waiting)
-	p.remove(first)
+	p.drop(first)
 	p.counts[countSent]++
 	if p.byKey["k"] != second || p.keyed != 1 {
 		t.Errorf("the key is held by %v, %d keys are held", p.byKey["k"], p.keyed)

@@ -27,6 +27,7 @@ type change struct {
 	at    int64
 	// expiry is that of opRenew.
 	expiry int64
+	dedup  store.DedupID // of opRemember
 	past   history
 	// sameText says that past is without the failure text, which stays what it was.
 	sameText bool
@@ -78,6 +79,8 @@ func (f *frame) next() (c change, more bool) {
 		c.id, c.at = f.id(), f.int64()
 	case opRenew:
 		c.id, c.at, c.expiry = f.id(), f.int64(), int64(f.uvarint())
+	case opRemember:
+		c.id, c.at, c.dedup = f.id(), f.int64(), store.DedupID(f.id())
 	case opNote:
 		c.id = f.id()
 		c.past, c.sameText = f.note()
@@ -191,7 +194,7 @@ func (p *partition) replay(c *change, live *usage) {
 	case opPut:
 		if old := p.byID.get(c.id); old != nil {
 			live.drop(old)
-			p.remove(old)
+			p.drop(old)
 		}
 		p.add(c.entry, c.state)
 		live.add(c.entry)
@@ -203,6 +206,8 @@ func (p *partition) replay(c *change, live *usage) {
 		*p.producers.last(c.answered.caller, instant{ms: c.answered.used}) = *c.answered
 	case opManaged:
 		*p.managers.last(c.answered.caller, instant{ms: c.answered.used}) = *c.answered
+	case opRemember:
+		p.remember(c.id, c.at, c.dedup)
 	case opClaimed:
 		*p.consumers.last(c.claimed.caller, instant{ms: c.claimed.used}) = *c.claimed
 	default:
@@ -220,7 +225,7 @@ func (p *partition) replayOn(e *entry, c *change, live *usage) {
 	switch c.op {
 	case opRemove:
 		live.drop(e)
-		p.remove(e)
+		p.drop(e)
 	case opSchedule:
 		p.schedule(e, c.at)
 	case opLease:

@@ -209,6 +209,12 @@ func (x *script) pushRequest(p store.Partition) store.PushRequest {
 		if x.rng.IntN(3) == 0 {
 			ms[i].Key, ms[i].Replace = x.key(), x.rng.IntN(2) == 0
 		}
+		if x.rng.IntN(3) == 0 {
+			ms[i].Remember = store.MaxRemember // longer than a script runs, so that nothing is forgotten
+		}
+		if x.rng.IntN(4) == 0 {
+			ms[i].DedupID = store.NewDedupID(x.key())
+		}
 		if x.rng.IntN(5) == 0 {
 			ms[i].TTL, ms[i].Headers = ms[i].Delay+3000, map[string]string{"h": p.Queue}
 		}

@@ -60,6 +60,7 @@ func changed(s store.Settings, c store.Change, exists bool) (store.Settings, err
 	set(&s.Lease, c.Lease)
 	set(&s.BackoffBase, c.BackoffBase)
 	set(&s.BackoffMost, c.BackoffMost)
+	set(&s.DedupFor, c.DedupFor)
 	return s, nil
 }
 
@@ -103,7 +104,7 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 }
 
 // settingsSize is how many bytes writeSettings appends, at most.
-const settingsSize = 32 + 2 + store.MaxQueueName + 10*10 + 1 + store.MaxCallerName
+const settingsSize = 32 + 2 + store.MaxQueueName + 11*10 + 1 + store.MaxCallerName
 
 // Known returns a queue's settings.
 func (s *Store) Known(queue string) (store.Settings, bool) {

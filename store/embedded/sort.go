@@ -53,6 +53,7 @@ func (p *partition) sort(processors int) {
 		return orderOf(merged(runs))
 	}
 	p.waiting, p.leased, p.dead = newTimetable(ordered(waiting)), ordered(leased), ordered(dead)
+	p.memory.sort()
 }
 
 // share returns the i-th of n shares of the messages, in order.

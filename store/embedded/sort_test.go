@@ -35,8 +35,8 @@ func TestSortAll_MakesTheOrdersThatWouldHaveBeenKept(t *testing.T) {
 					p.add(&entry{id: id(i + 1), at: at, content: "\x00\x00\x00"}, st)
 				}
 				if e := id(rng.IntN(i+1) + 1); rng.IntN(3) == 0 && kept.byID.get(e) != nil {
-					kept.remove(kept.byID.get(e))
-					read.remove(read.byID.get(e))
+					kept.drop(kept.byID.get(e))
+					read.drop(read.byID.get(e))
 				}
 			}
 			read.sort(processors)

@@ -19,6 +19,7 @@ func (p *partition) addTo(s *store.Stats, clock func() instant) {
 	s.Scheduled += int64(p.waiting.len() - p.waiting.passed)
 	s.Leased += int64(p.leased.len())
 	s.Dead += int64(p.dead.len())
+	s.Remembered += int64(p.memory.gone.len())
 	if first := p.waiting.firstAt(); now.reached(first) {
 		s.OldestReady = max(s.OldestReady, now.ms-first)
 	}
@@ -43,4 +44,6 @@ func (p *partition) addCounters(c *store.Counters) {
 	c.DeadExpired += p.counts[countDeadExpired]
 	c.Purged += p.counts[countPurged]
 	c.Duplicates += p.counts[countDuplicates]
+	c.Deduplicated += p.counts[countDeduplicated]
+	c.Forgotten += p.counts[countForgotten]
 }

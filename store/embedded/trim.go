@@ -26,6 +26,6 @@ func (p *partition) trim(now instant) bool {
 			return true
 		}
 		p.count(countDeadExpired)
-		p.remove(e)
+		p.remove(e, now)
 	}
 }

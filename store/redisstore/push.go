@@ -123,7 +123,7 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	for i := range r.Messages {
 		size += len(store.ID{})*2 + recordSize(&r.Messages[i])
 	}
-	made, largest, fresh, plain, same := newTexts(2*n, size), 0, true, true, true
+	made, largest, fresh, plain, same, remembered := newTexts(2*n, size), 0, true, true, true, false
 	first := &r.Messages[0]
 	var part []byte
 	for i := range r.Messages {
@@ -135,9 +135,11 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 		largest = max(largest, len(part)+len(m.Body))
 		fresh = fresh && m.New
 		plain = plain && m.Key == "" && m.TTL == 0
+		remembered = remembered || m.Remember > 0 || !m.DedupID.IsZero()
 		same = same && m.Due == first.Due && m.Delay == first.Delay
 	}
 	args[pushNew], args[pushLargest] = bit(fresh), largest
+	plain = plain && !remembered
 	if plain && same {
 		return append(args, when(first.Due, first.Delay))
 	}
@@ -152,6 +154,20 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	for i := range r.Messages {
 		m := &r.Messages[i]
 		args[last+i], args[last+n+i], args[last+2*n+i] = m.Key, m.TTL, bit(m.Replace)
+	}
+	if remembered {
+		args = appendNames(args, r.Messages)
+	}
+	return args
+}
+
+// appendNames appends for how long messages are to be remembered, then their dedup ids.
+func appendNames(args []any, messages []store.Message) []any {
+	for i := range messages {
+		args = append(args, messages[i].Remember)
+	}
+	for i := range messages {
+		args = append(args, string(messages[i].DedupID.AppendTo(nil)))
 	}
 	return args
 }

@@ -36,13 +36,13 @@ func settingsFields() []string {
 
 // settingsNames are those of lib/names.lua.
 func settingsNames() []string {
-	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "max_attempts", "lease", "backoff_base", "backoff_most"}
+	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for"}
 }
 
 // settingsValues returns a value for each of settingsNames.
 func settingsValues(s queueSettings) []any {
 	return []any{
-		s.MaxBody, s.MaxMessages, bit(s.Paused), s.DeadRetention, s.MaxDead, s.MaxAttempts, s.Lease, s.BackoffBase, s.BackoffMost,
+		s.MaxBody, s.MaxMessages, bit(s.Paused), s.DeadRetention, s.MaxDead, s.MaxAttempts, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor,
 	}
 }
 
@@ -50,7 +50,7 @@ func settingsValues(s queueSettings) []any {
 func changedValues(c store.Change) []any {
 	return []any{
 		optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused), optional(c.DeadRetention), optional(c.MaxDead),
-		optional(c.MaxAttempts), optional(c.Lease), optional(c.BackoffBase), optional(c.BackoffMost),
+		optional(c.MaxAttempts), optional(c.Lease), optional(c.BackoffBase), optional(c.BackoffMost), optional(c.DedupFor),
 	}
 }
 
@@ -68,7 +68,7 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 	settings = queueSettings{Version: number(fields[1]), Partitions: int(number(fields[2])), ChangedBy: text(fields[3])}
 	for i, value := range []any{
 		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.DeadRetention, &settings.MaxDead,
-		&settings.MaxAttempts, &settings.Lease, &settings.BackoffBase, &settings.BackoffMost,
+		&settings.MaxAttempts, &settings.Lease, &settings.BackoffBase, &settings.BackoffMost, &settings.DedupFor,
 	} {
 		switch n := number(fields[4+i]); value := value.(type) {
 		case *int:

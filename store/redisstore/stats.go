@@ -13,12 +13,12 @@ func counterFields(c *store.Counters) ([]any, []*int64) {
 	names := []any{
 		"n:sent", "n:delivered", "n:acked", "n:nacked", "n:released", "n:rejected", "n:lease_lost",
 		"n:dead_lettered", "n:cancelled", "n:replaced", "n:expired", "n:redriven", "n:purged", "n:duplicates", "n:snoozed", "n:repeated",
-		"n:dead_expired",
+		"n:dead_expired", "n:deduplicated", "n:forgotten",
 	}
 	return names, []*int64{
 		&c.Sent, &c.Delivered, &c.Acked, &c.Nacked, &c.Released, &c.Rejected, &c.LeaseLost,
 		&c.DeadLettered, &c.Cancelled, &c.Replaced, &c.Expired, &c.Redriven, &c.Purged, &c.Duplicates, &c.Snoozed, &c.Repeated,
-		&c.DeadExpired,
+		&c.DeadExpired, &c.Deduplicated, &c.Forgotten,
 	}
 }
 
@@ -91,7 +91,7 @@ func (s *Store) queueStats(ctx context.Context, queue string) (store.Stats, erro
 	return st, nil
 }
 
-// addStats adds {scheduled, ready, leased, dead, oldest, records, counters...}.
+// addStats adds {scheduled, ready, leased, dead, oldest, records, remembered, counters...}.
 func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats) error {
 	names, counters := counterFields(&st.Counters)
 	got, err := s.run(ctx, call{
@@ -104,7 +104,7 @@ func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats
 	switch {
 	case ok && len(fields) == 0:
 		return nil
-	case !ok || len(fields) != 6+len(names):
+	case !ok || len(fields) != 7+len(names):
 		return fail("stats", p.Queue, unexpected(got))
 	}
 	st.Scheduled += number(fields[0])
@@ -112,8 +112,9 @@ func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats
 	st.Leased += number(fields[2])
 	st.Dead += number(fields[3])
 	st.OldestReady = max(st.OldestReady, number(fields[4]))
+	st.Remembered += number(fields[6])
 	for i, counter := range counters {
-		*counter += number(fields[6+i])
+		*counter += number(fields[7+i])
 	}
 	return nil
 }

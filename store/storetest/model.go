@@ -24,6 +24,8 @@ type model struct {
 	consumers map[string]claimMemory
 	managers  map[string]manageMemory
 	counters  store.Counters
+	gone      map[store.ID]remembered
+	latest    int64      // the latest instant that there was, ms
 	crashed   []store.ID // what the last sweep put back after a start
 	deaths    int
 }
@@ -45,6 +47,12 @@ type entry struct {
 	suspicion  store.Suspicion
 	death      int  // dead: the number of its death
 	letter     bool // of an occurrence of another message, whose key it names
+}
+
+// remembered is a message that is gone.
+type remembered struct {
+	until int64 // ms
+	name  store.DedupID
 }
 
 type pushMemory struct {
@@ -71,7 +79,7 @@ const anyWait = -1
 func newModel(now time.Time) *model {
 	return &model{
 		now: now.UnixMicro(), messages: map[store.ID]*entry{},
-		producers: map[string]pushMemory{}, consumers: map[string]claimMemory{}, managers: map[string]manageMemory{},
+		producers: map[string]pushMemory{}, consumers: map[string]claimMemory{}, managers: map[string]manageMemory{}, gone: map[store.ID]remembered{},
 	}
 }
 
@@ -139,6 +147,9 @@ func (m *model) inOrder(state store.State) []*entry {
 func (m *model) remove(e *entry, counter *int64) {
 	delete(m.messages, e.ID)
 	*counter++
+	if e.Remember > 0 {
+		m.gone[e.ID] = remembered{until: m.ceil() + e.Remember, name: e.DedupID}
+	}
 }
 
 // die makes a message a dead letter.
@@ -202,6 +213,13 @@ func (m *model) pushOne(msg store.Message) store.PushResult {
 		}
 		return store.PushResult{Code: store.CodeConflict}
 	}
+	if id, ok := m.sentBefore(msg); ok {
+		m.counters.Deduplicated++
+		if id == msg.ID {
+			return store.PushResult{}
+		}
+		return store.PushResult{Code: store.CodeKnown, Holder: id}
+	}
 	if m.tooFar(due) {
 		return store.PushResult{Code: store.CodeTooFar}
 	}
@@ -229,6 +247,9 @@ func (m *model) pushOne(msg store.Message) store.PushResult {
 		e.expiry = m.ceil() + msg.TTL
 	}
 	m.messages[msg.ID] = e
+	maps.DeleteFunc(m.gone, func(id store.ID, r remembered) bool {
+		return id == msg.ID || !msg.DedupID.IsZero() && r.name == msg.DedupID
+	})
 	m.counters.Sent++
 	return store.PushResult{}
 }
@@ -238,7 +259,7 @@ func (m *model) declare(e *entry, msg store.Message, due int64) {
 	if e.Repeat == msg.Repeat {
 		return
 	}
-	msg.ID = e.ID
+	msg.ID, msg.DedupID, msg.Remember = e.ID, e.DedupID, e.Remember
 	e.Message = msg
 	if e.state == store.Leased {
 		return
@@ -479,6 +500,7 @@ func (m *model) part(e *entry, v store.Verdict, item store.Settlement) store.Cod
 	e.end(v, 1, item.Failure)
 	letter := *e
 	letter.ID, letter.Repeat, letter.letter = item.Letter, "", true
+	letter.DedupID, letter.Remember = store.DedupID{}, 0
 	letter.failures = min(e.failures, e.MaxAttempts)
 	m.messages[item.Letter] = &letter
 	m.die(&letter)

@@ -157,6 +157,7 @@ func (r *trial) message(s step, i int) store.Message {
 			m.TTL = m.Delay + hour
 		}
 	}
+	r.dedup(&m, s, pick)
 	if pick%5 == 2 {
 		m.Headers = map[string]string{"n": fmt.Sprint(pick)}
 	}

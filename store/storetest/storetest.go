@@ -105,6 +105,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Snooze", snoozing()},
 		{"Again", repeating()},
 		{"Recurring", recurring()},
+		{"Remembering", remembering()},
 		{"Promise9CrashesBreakNothing", crashesBreakNothing()},
 		{"Promise9OnlyTheStartedFail", onlyTheStartedFail()},
 		{"Promise10FullStoreDrains", fullStoreDrains()},

@@ -11,7 +11,7 @@
 -- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 128; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: a master issues no receipt twice, and one whose message is gone is answered so
 -- EMITS -
--- USES open codes record fetch receipt history count forget place leases lost answer
+-- USES open codes record fetch receipt history count clock retire forget place leases lost answer
 if not s[1] then return {-1, ''} end
 local n, kind = #ARGV - 1, ARGV[#ARGV]
 local ids = {unpack(ARGV, 1, n)}

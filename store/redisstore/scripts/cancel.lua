@@ -18,7 +18,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; at most 16 redis.calls, one more for each 128 messages, two for each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS stop, for each leased message
--- USES open codes time calls record fetch receipt history count forget exhume place refs steps
+-- USES open codes time calls record fetch receipt history count retire forget exhume place refs steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end

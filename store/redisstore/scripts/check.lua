@@ -15,7 +15,7 @@
 -- COST O(n), n <= 250 elements examined, each with at most 8 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB of records and one more at most; where records are long and some have no place, a bucket of the hash more
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open record schedule fetch receipt history place names audit sums
+-- USES open record schedule fetch receipt history place names problems auditmemory audit sums
 if not s[1] then
   local rest = redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5])
   if rest > 0 then bad('', 'side has no layout, but there are ' .. rest .. ' other keys') end

@@ -20,7 +20,7 @@
 -- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch receipt history count forget plan graves bury calls crash sweep ready hand deliver
+-- USES open time record fetch receipt history count retire forget plan graves bury calls crash sweep ready hand deliver
 if ARGV[9] ~= '' and s[7] ~= ARGV[9] then return {3, s[7] or '0'} end
 if not s[1] then return {0, tonumber(ARGV[8])} end
 local answer, stale = recall('c:' .. ARGV[1], ARGV[2])
@@ -56,5 +56,8 @@ if next == math.huge and s[6] and redis.call('HLEN', KEYS[2]) == 1 then
 end
 local wait = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))
 local status = not answer and s[4] == '1' and 1 or 0
-if handed == 0 then return {status, wait} end
+if handed == 0 then
+  if windows and not answer then retire({}) end
+  return {status, wait}
+end
 return {status, wait, where, table.concat(failed, ' '), unpack(records)}

@@ -13,7 +13,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls and one for each 128 messages; where messages with keys die, one more, and one for each key that a dead message has already. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch receipt history count forget plan graves bury leases lost failed wake answer
+-- USES open codes time record fetch receipt history count retire forget plan graves bury leases lost failed wake answer
 if not s[1] then return {-1, ''} end
 local n, cancelled, before = (#ARGV - 2) / 3, 0, first()
 local at, ids, recs, late, last = leases(3, 2 + n, 'all')

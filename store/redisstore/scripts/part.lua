@@ -15,7 +15,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record schedule fetch receipt history count forget plan graves bury leases lost failed wake answer
+-- USES open codes time record schedule fetch receipt history count retire forget plan graves bury leases lost failed wake answer
 if not s[1] then return {-1, ''} end
 local n, how, letters, cancelled, before, refused = (#ARGV - 4) / 6, ARGV[4], 0, 0, first(), {}
 local at, ids, recs, late, last = leases(5, 4 + n, 'all')

@@ -11,7 +11,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more, one for each 128, and one for each key that a dead message has already. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS -
--- USES open codes time record fetch receipt history count forget plan graves bury leases lost answer
+-- USES open codes time record fetch receipt history count retire forget plan graves bury leases lost answer
 if not s[1] then return {-1, ''} end
 local n, cancelled = #ARGV / 2, 0
 local at, ids, recs, late, last = leases(1, n, 'keyed')

@@ -12,7 +12,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch receipt history count forget plan leases lost wake answer
+-- USES open codes time record fetch receipt history count retire forget plan leases lost wake answer
 if not s[1] then return {-1, ''} end
 local n, cancelled, before = (#ARGV - 2) / 2, 0, first()
 local at, ids, recs, late, last = leases(3, 2 + n, stops > 0 and 'keyed' or 'none')

@@ -6,7 +6,7 @@
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
 -- ARGV[1...] counters | text | - | fields of side
--- RETURNS {scheduled, ready, leased, dead, oldest ready ms, records, then the counters}; {} when there is no such partition
+-- RETURNS {scheduled, ready, leased, dead, oldest ready ms, records, remembered messages that are gone, then the counters}; {} when there is no such partition
 -- CODES -
 -- COST O(log N), N the messages of the partition; 8 redis.calls
 -- RETRY safe: it changes nothing
@@ -18,7 +18,11 @@ local waiting = redis.call('ZCOUNT', KEYS[4], '-inf', '(+inf')
 local oldest = tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or now
 local out = {waiting - ready, ready, redis.call('ZCOUNT', KEYS[3], '-inf', '(+inf'),
   redis.call('ZCOUNT', KEYS[5], '-inf', '(+inf'), ready > 0 and now - oldest or 0,
-  redis.call('HLEN', KEYS[2]) - 1}
+  redis.call('HLEN', KEYS[2]) - 1, 0}
+if windows then
+  local first, next = string.match(windows, '^%d+ (%d+) (%d+)$')
+  out[7] = (tonumber(next) or 0) - (tonumber(first) or 0)
+end
 local counters = redis.call('HMGET', KEYS[1], unpack(ARGV))
 for i = 1, #counters do out[#out + 1] = counters[i] or '0' end
 return out

@@ -1,9 +1,4 @@
--- For check: what must hold of each element. read: the bytes of records
--- that were copied.
-local problems, read = {}, 0
-local function bad(element, text)
-  if #problems < 4000 then problems[#problems + 1], problems[#problems + 2] = element, text end
-end
+-- For check: what must hold of each element.
 -- audit_message(): of a message found in a place, due, dead or leased, unless it is in one
 -- that comes before.
 local function audit_message(part, id)
@@ -55,7 +50,9 @@ local function audit_graves(field, key, value)
   end
 end
 local function audit_side(field, value)
-  local kind, name = string.match(field, '^([khfxde]):(.*)$')
+  local kind, name = string.match(field, '^([wug]):(.*)$')
+  if kind then return audit_memory(field, kind, name, value) end
+  kind, name = string.match(field, '^([khfxde]):(.*)$')
   if kind == 'k' then
     local id = string.sub(value, 1, 26)
     local record = redis.call('HGET', KEYS[2], id)
@@ -66,7 +63,7 @@ local function audit_side(field, value)
   elseif kind == 'd' then
     return audit_graves(field, name, value)
   elseif not kind then
-    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, room = 1, keep = 1, tried = 1, stops = 1, largest = 1}
+    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, room = 1, keep = 1, tried = 1, stops = 1, largest = 1, windows = 1}
     for i = 1, #names do known[names[i]] = 1 end
     if not known[field] and not string.match(field, '^n:[a-z_]+$') then bad(field, 'is not known') end
     return

@@ -1,4 +1,5 @@
--- Removes records, histories and cancel requests, and frees keys ('k:' and the key).
+-- Removes records, histories and cancel requests, and frees keys ('k:' and the key). What is
+-- to be remembered begins to be.
 local function forget(ids, keys)
   if #keys > 0 then redis.call('HDEL', KEYS[1], unpack(keys)) end
   if #ids == 0 then return end
@@ -14,4 +15,5 @@ local function forget(ids, keys)
     local n = redis.call('HDEL', KEYS[1], unpack(prefixed('x:', ids)))
     if n > 0 then redis.call('HINCRBY', KEYS[1], 'stops', -n) end
   end
+  if windows then retire(ids) end
 end

@@ -2,7 +2,9 @@
 -- tried: how many messages have a history; stops: how many have a cancel request. While
 -- they are 0, no message has one, and nobody needs to look. s[6]: no record is longer;
 -- missing while none is longer than 2048 bytes. s[8]: for how long and how many dead
--- messages are kept; false where there is no limit.
-local s = redis.call('HMGET', KEYS[1], 'layout', 'tried', 'stops', 'paused', 'room', 'largest', 'version', 'keep')
+-- messages are kept; false where there is no limit. windows: see retire; missing while
+-- nothing is or will be remembered, and nobody needs to look.
+local s = redis.call('HMGET', KEYS[1], 'layout', 'tried', 'stops', 'paused', 'room', 'largest', 'version', 'keep', 'windows')
 if s[1] and s[1] ~= '1' then return redis.error_reply('LAYOUT ' .. s[1]) end
 local tried, stops = tonumber(s[2]) or 0, tonumber(s[3]) or 0
+local windows = s[9]

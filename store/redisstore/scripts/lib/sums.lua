@@ -15,11 +15,14 @@ local function audit_sums(most)
   local whole = redis.call('ZSCORE', KEYS[3], '') and redis.call('ZSCORE', KEYS[4], '') and redis.call('ZSCORE', KEYS[5], '')
   if not whole or redis.call('HEXISTS', KEYS[2], '') == 0 then bad('', 'a key has lost its permanent element') end
   if redis.call('HLEN', KEYS[1]) > most then return end
-  local h, x = 0, 0
+  local h, x, w = 0, 0, 0
   for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
     local kind = string.sub(field, 1, 2)
+    if kind == 'w:' and string.sub(redis.call('HGET', KEYS[1], field), 1, 1) ~= '@' then w = w + 1 end
     h, x = h + (kind == 'h:' and 1 or 0), x + (kind == 'x:' and 1 or 0)
   end
+  local live = string.match(windows or '0', '^%d+')
+  if w ~= tonumber(live) then bad('', w .. ' live messages to be remembered, but ' .. live .. ' counted') end
   if h ~= tried then bad('', h .. ' histories, but ' .. tried .. ' counted') end
   if x ~= stops then bad('', x .. ' cancel requests, but ' .. stops .. ' counted') end
 end
