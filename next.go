@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
 
-// NextMessage is a message that [Next] sends. Message.ID must be empty.
+// nextFor is for how long the messages of a Next are remembered at least, unless they say
+// otherwise: in that time a consumer that has crashed is expected to run the handler again.
+const nextFor = time.Hour
+
+// NextMessage is a message that [Next] sends. Message.ID must be empty. Message.DedupFor is by
+// default that of its queue, or an hour if that is more.
 type NextMessage struct {
 	Queue string // "": the queue of the delivery
 	Message
@@ -18,9 +24,10 @@ type NextMessage struct {
 // Next returns a handler's error that says "done, and send these": the messages are sent,
 // then the delivery is acked. Their ids are made of the id of this message, its occurrence
 // (see [Again]) and their place among messages, so that a second run of the handler, after a
-// crash or a lost ack, sends the same ids: what is stored already, with whatever content, is
-// not stored twice, for as long as it is not consumed. Record.SentAt of such a message is that of
-// this one.
+// crash or a lost ack, sends the same ids: what was stored, with whatever content, is not
+// stored twice, as long as it is there and for another DedupFor, an hour by default, after it is
+// gone. So a crash neither loses a message nor doubles one whose handler runs again within that
+// hour. Record.SentAt of such a message is that of this one.
 //
 // If a message is not stored, the delivery fails with the reason (of which [ErrDuplicate]
 // and [ErrTooLarge] are examples), also when others are: they are recognized when the handler
@@ -93,6 +100,9 @@ func (d *Delivery) sendTo(ctx context.Context, q *Queue, messages []NextMessage,
 		named, partition := route.ByNames(&store.Message{Key: m.Key, DedupID: m.dedupID()}, settings.Partitions)
 		if !named {
 			partition = parent.Partition() % settings.Partitions
+		}
+		if m.DedupFor == 0 {
+			m.DedupFor = max(nextFor, fromSpan(settings.DedupFor))
 		}
 		m.ID = route.FollowingID(parent, d.Token-int64(d.Attempt), i, partition).String()
 		batch[n] = m

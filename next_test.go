@@ -74,6 +74,41 @@ func TestNext_CrashBeforeTheAckSendsNothingTwice(t *testing.T) {
 	})
 }
 
+// The process dies after the messages were sent and before the ack, and they are consumed
+// before the handler runs again.
+func TestNext_CrashBeforeTheAckDoublesNothingThatWasConsumed(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		for _, again := range []time.Duration{time.Minute, 59 * time.Minute, 2 * time.Hour} {
+			r.send(dueq.Message{})
+			all, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Lease: time.Second})
+			r.must(err)
+			next := []dueq.NextMessage{{Queue: "b"}, {Queue: "b", Message: dueq.Message{Key: "k"}}}
+			r.net.set(always(refused, "ack"))
+			if err := all[0].Next(r.Context(), next...); !errors.Is(err, dueq.ErrUnavailable) {
+				r.Fatalf("%v, want ErrUnavailable", err)
+			}
+			r.net.set(nil)
+			b := r.spared.Queue("b")
+			following, err := b.Receive(r.Context(), dueq.ReceiveOptions{Max: 10})
+			r.must(err)
+			r.must(dueq.AckAll(r.Context(), following))
+			r.sleep(again)
+			all, err = r.q.Receive(r.Context(), dueq.ReceiveOptions{})
+			r.must(err)
+			r.must(all[0].Next(r.Context(), next...))
+			s, err := b.Stats(r.Context())
+			r.must(err)
+			want := int64(0)
+			if again > time.Hour { // they are remembered no longer
+				want = 2
+			}
+			if len(following) != 2 || s.Ready != want {
+				r.Errorf("after %s: %d, then %d, want 2, then %d", again, len(following), s.Ready, want)
+			}
+		}
+	})
+}
+
 func TestNext_EachOccurrenceSendsItsOwn(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
