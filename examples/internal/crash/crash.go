@@ -57,13 +57,24 @@ func (s *Steps) Reach(step string) {
 	}
 }
 
-// WhenSettled calls done when n messages of a queue have been acked or have died.
+// WhenSettled calls done when n messages of a queue, or occurrences of them, have been acked or
+// have died.
 func WhenSettled(q *dueq.Queue, n int64, done func()) {
+	when(q, done, func(s dueq.Stats) bool {
+		return s.Counters.Acked+s.Counters.Repeated+s.Counters.DeadLettered >= n
+	})
+}
+
+// WhenEmpty calls done when nothing is in a queue but dead letters.
+func WhenEmpty(q *dueq.Queue, done func()) {
+	when(q, done, func(s dueq.Stats) bool { return s.Scheduled+s.Ready+s.Leased == 0 })
+}
+
+func when(q *dueq.Queue, done func(), is func(dueq.Stats) bool) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for range ticker.C {
-		s, err := q.Stats(context.Background())
-		if err == nil && s.Counters.Acked+s.Counters.DeadLettered >= n {
+		if s, err := q.Stats(context.Background()); err == nil && is(s) {
 			done()
 			return
 		}
