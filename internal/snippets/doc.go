@@ -1,0 +1,2 @@
+// Package snippets has the test that compiles what README and docs show.
+package snippets
