@@ -5,6 +5,7 @@
 //	together   runs handlers on several deliveries at a time
 //	slots      divides the places for handlers between the consumers of several queues
 //	dispatch   runs handlers when there are slots for them
+//	recur      leaves out occurrences of recurring messages that no handler is to see
 //	suspect    records the start of handlers that may end the process
 //	isolate    runs these handlers apart
 //	shed       releases what waits for a worker for too long

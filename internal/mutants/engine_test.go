@@ -44,6 +44,16 @@ func ofTheEngine() []mutant {
 			embeddedPkg, "TestPush_SentAgainWhileItCannotBeRead",
 		},
 		{
+			"a lease that runs out on the last attempt ends a series", embeddedDir + "claim.go",
+			`(how != lost || e.repeat() == "")`, "true",
+			embeddedPkg, "TestConformance",
+		},
+		{
+			"a running message cannot be declared", embeddedDir + "push.go",
+			"\t\tp.replace(e, m, leased, e.at)\n", "",
+			embeddedPkg, "TestConformance",
+		},
+		{
 			"an error of the disk makes a dead letter", embeddedDir + "claim.go",
 			"if errors.Is(err, store.ErrCorrupt) {", "if err != nil {",
 			embeddedPkg, "TestClaim_ReadErrorThatPasses",

@@ -11,11 +11,12 @@ import (
 )
 
 func FuzzPayload(f *testing.F) {
-	f.Add("", "", "", "", "", []byte(nil))
-	f.Add("order-42", "trace", "abc", "empty", "", []byte("body"))
-	f.Add(strings.Repeat("k", store.MaxKey), "n", strings.Repeat("v", store.MaxHeaderSize-1), "", "", make([]byte, 300))
-	f.Fuzz(func(t *testing.T, key, name1, value1, name2, value2 string, body []byte) {
-		m := store.Message{ID: id(1), MaxAttempts: 1, Key: key, Body: body}
+	f.Add("", "", "", "", "", "", []byte(nil))
+	f.Add("order-42", "", "trace", "abc", "empty", "", []byte("body"))
+	f.Add("order-42", "every 1h", "trace", "abc", "empty", "", []byte("body"))
+	f.Add(strings.Repeat("k", store.MaxKey), strings.Repeat("r", store.MaxRepeat), "n", strings.Repeat("v", store.MaxHeaderSize-1), "", "", make([]byte, 300))
+	f.Fuzz(func(t *testing.T, key, repeat, name1, value1, name2, value2 string, body []byte) {
+		m := store.Message{ID: id(1), MaxAttempts: 1, Key: key, Repeat: repeat, Body: body}
 		if name1 != "" || name2 != "" {
 			m.Headers = map[string]string{name1: value1, name2: value2}
 		}
@@ -25,6 +26,13 @@ func FuzzPayload(f *testing.F) {
 		p := newPayload(&m)
 		if p.key() != key || !maps.Equal(p.headers(), m.Headers) || !bytes.Equal(p.body(math.MaxInt), body) || p.bodySize() != len(body) {
 			t.Errorf("got %q %v %q, want %q %v %q", p.key(), p.headers(), p.body(math.MaxInt), key, m.Headers, body)
+		}
+		if p.repeat() != repeat {
+			t.Errorf("schedule %q, want %q", p.repeat(), repeat)
+		}
+		m.Repeat = ""
+		if p.withoutRepeat() != newPayload(&m) {
+			t.Errorf("without its schedule: %q, want %q", p.withoutRepeat(), newPayload(&m))
 		}
 	})
 }

@@ -13,6 +13,7 @@ func FuzzDecodeRecord(f *testing.F) {
 	f.Add([]byte("garbage"))
 	f.Add(encodeRecord(&store.Message{Key: "k", MaxAttempts: 3, Headers: map[string]string{"a": "b", "c": ""}, Body: []byte("x")}))
 	f.Add([]byte{1, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 1, 200, 'x'})
+	f.Add(encodeRecord(&store.Message{Key: "k", MaxAttempts: 3, Repeat: "every 1h", Headers: map[string]string{"a": "b"}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r, err := decodeRecord(string(b))
 		if err != nil {
@@ -21,24 +22,27 @@ func FuzzDecodeRecord(f *testing.F) {
 			}
 			return
 		}
-		m := store.Message{Key: r.key, Headers: r.headers, Body: r.body, MaxAttempts: r.maxAttempts}
+		m := store.Message{Key: r.key, Headers: r.headers, Body: r.body, MaxAttempts: r.maxAttempts, Repeat: r.repeat}
 		again, err := decodeRecord(string(encodeRecord(&m)))
-		if err != nil || again.key != r.key || !bytes.Equal(again.body, r.body) || !maps.Equal(again.headers, r.headers) {
+		if err != nil || again.repeat != r.repeat || again.key != r.key || !bytes.Equal(again.body, r.body) || !maps.Equal(again.headers, r.headers) {
 			t.Fatalf("%+v became %+v, %v", r, again, err)
 		}
 	})
 }
 
 func FuzzRecordRoundTrip(f *testing.F) {
-	f.Add("key", "name", "value", []byte("body"), uint16(20))
-	f.Add("", "", "", []byte{}, uint16(1))
-	f.Fuzz(func(t *testing.T, key, name, value string, body []byte, attempts uint16) {
-		if len(key) > store.MaxKey || len(name)+len(value) > store.MaxHeaderSize {
-			t.Skip("longer than a valid message has them")
+	f.Add("key", "every 1h", "name", "value", []byte("body"), uint16(20))
+	f.Add("", "", "", "", []byte{}, uint16(1))
+	f.Fuzz(func(t *testing.T, key, repeat, name, value string, body []byte, attempts uint16) {
+		if len(key) > store.MaxKey || len(name)+len(value) > store.MaxHeaderSize || len(repeat) > store.MaxRepeat || attempts > store.MaxAttempts {
+			t.Skip("more than a valid message has")
 		}
-		m := store.Message{Key: key, Headers: map[string]string{name: value}, Body: body, MaxAttempts: int(attempts)}
+		if repeat != "" && key == "" {
+			t.Skip("a message with a schedule has a key")
+		}
+		m := store.Message{Key: key, Repeat: repeat, Headers: map[string]string{name: value}, Body: body, MaxAttempts: int(attempts)}
 		r, err := decodeRecord(string(encodeRecord(&m)))
-		if err != nil || r.key != key || r.headers[name] != value || len(r.headers) != 1 ||
+		if err != nil || r.key != key || r.repeat != repeat || r.headers[name] != value || len(r.headers) != 1 ||
 			!bytes.Equal(r.body, body) || r.maxAttempts != int(attempts) || r.expiry != 0 {
 			t.Fatalf("%+v became %+v, %v", m, r, err)
 		}

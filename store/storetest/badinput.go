@@ -109,6 +109,11 @@ func badPushes() []bad {
 		badPush("header without a name", "headers", invalid, headers(1, "", "v"), `""`),
 		badPush("header name with a space", "headers", invalid, headers(1, "a b", "v"), `"a b"`),
 		badPush("header value with a line break", "headers", invalid, headers(1, "a", "b\r\nc: d"), `"a"`),
+		badPush("schedule without a key", "repeat", invalid, repeat(daily), "key"),
+		badPush("schedule with a TTL", "ttl", invalid, func(m *store.Message) { m.Key, m.Repeat, m.TTL = "bad", daily, hour }, "3600000"),
+		badPush("long schedule", "repeat", invalid, func(m *store.Message) { m.Key, m.Repeat = "bad", strings.Repeat("x", 256) }, "256", "255"),
+		badPush("schedule like a number", "repeat", invalid, func(m *store.Message) { m.Key, m.Repeat = "bad", "17" }, "17"),
+		badPush("schedule of two lines", "repeat", invalid, func(m *store.Message) { m.Key, m.Repeat = "bad", "every\n1h" }, `every\n1h`),
 		badPush("large body", "body", large, size(store.MaxBody+1), "4194305", "4194304"),
 		badPush("negative delay", "delay", invalid, delay(-1), "-1 ms"),
 		badPush("delay of more than 10 years", "delay", invalid, delay(store.MaxDelay+1), "316224000001", "316224000000"),
@@ -172,6 +177,7 @@ func badSettle(name, field string, v store.Verdict, item store.Settlement, says 
 
 func badSettles() []bad {
 	r := store.Receipt{Attempt: 1}
+	letter, elsewhere := store.ID{1}, store.ID{1, 15: 1}
 	return []bad{
 		badSettle("no receipt", "receipt", store.Ack, store.Settlement{}),
 		badSettle("attempt 0", "receipt", store.Ack, store.Settlement{Receipt: store.Receipt{ID: store.ID{1}}}),
@@ -181,6 +187,10 @@ func badSettles() []bad {
 		badSettle("long delay", "delay", store.Release, store.Settlement{Receipt: r, Delay: store.MaxDelay + 1}, "316224000001"),
 		badSettle("short extension", "lease", store.Extend, store.Settlement{Receipt: r, Delay: 999}, "999", "1000"),
 		badSettle("long extension", "lease", store.Extend, store.Settlement{Receipt: r, Delay: 43_200_001}, "43200001"),
+		badSettle("no letter", "letter", store.Nack, store.Settlement{Receipt: r, Next: &store.Occurrence{Repeat: daily}}),
+		badSettle("letter elsewhere", "letter", store.Reject, store.Settlement{Receipt: r, Letter: elsewhere, Next: &store.Occurrence{Repeat: daily}}),
+		badSettle("next without a schedule", "repeat", store.Reject, store.Settlement{Receipt: r, Letter: letter, Next: &store.Occurrence{}}),
+		badSettle("next with a TTL", "next", store.Nack, store.Settlement{Receipt: r, Letter: letter, Next: &store.Occurrence{Repeat: daily, TTL: 1}}),
 		badSettle("long failure text", "failure", store.Reject, store.Settlement{Receipt: r, Failure: strings.Repeat("x", 1025)}, "1025", "1024"),
 		badCount("no items", "items", 0, settleN),
 		badCount("501 items", "items", 501, settleN),

@@ -64,6 +64,7 @@ func (d *desk) calls() []call {
 		}},
 		{"heartbeat", func(ctx context.Context) error { return d.s.Heartbeat(ctx, d.p.Queue, "c", 1000) }},
 		{"leave", func(ctx context.Context) error { return d.s.Leave(ctx, d.p, []string{"c"}) }},
+		{"now", func(ctx context.Context) error { _, err := d.s.Now(ctx, d.p); return err }},
 		{"consumers", func(ctx context.Context) error { _, err := d.s.Consumers(ctx, d.p.Queue); return err }},
 		{"check", func(ctx context.Context) error {
 			_, err := d.s.Check(ctx, d.p, store.CheckRequest{Limit: 1})

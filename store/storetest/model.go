@@ -254,22 +254,6 @@ func (m *model) pushOne(msg store.Message) store.PushResult {
 	return store.PushResult{}
 }
 
-// declare makes a recurring message what another one is, unless its schedule is the same.
-func (m *model) declare(e *entry, msg store.Message, due int64) {
-	if e.Repeat == msg.Repeat {
-		return
-	}
-	msg.ID, msg.DedupID, msg.Remember = e.ID, e.DedupID, e.Remember
-	e.Message = msg
-	if e.state == store.Leased {
-		return
-	}
-	e.at = due
-	if e.deliveries > 0 {
-		e.earlier, e.failures, e.snoozes, e.text = e.deliveries, 0, 0, ""
-	}
-}
-
 func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
 	memory, known := m.consumers[r.Consumer]
 	if known && r.Number < memory.number {
@@ -485,35 +469,6 @@ func (m *model) again(e *entry, item store.Settlement) store.Code {
 	}
 	e.state, e.at, e.begun = store.Scheduled, due, false
 	return store.CodeOK
-}
-
-// part makes a dead letter of an occurrence that failed for good, and the message due for the
-// next one.
-func (m *model) part(e *entry, v store.Verdict, item store.Settlement) store.Code {
-	due := m.due(item.Next.Due, 0)
-	switch {
-	case m.tooFar(due):
-		return store.CodeTooFar
-	case item.Next.Repeat != e.Repeat:
-		return store.CodeChanged
-	}
-	e.end(v, 1, item.Failure)
-	letter := *e
-	letter.ID, letter.Repeat, letter.letter = item.Letter, "", true
-	letter.DedupID, letter.Remember = store.DedupID{}, 0
-	letter.failures = min(e.failures, e.MaxAttempts)
-	m.messages[item.Letter] = &letter
-	m.die(&letter)
-	m.counters.Sent++
-	e.earlier, e.failures, e.snoozes, e.text, e.begun = e.deliveries, 0, 0, "", false
-	e.state, e.at = store.Scheduled, due
-	if v == store.Reject {
-		m.counters.Rejected++
-		return store.CodeOK
-	}
-	m.counters.Nacked++
-	e.ending = "parted"
-	return store.CodeDead
 }
 
 // settleAgain answers a verdict on a receipt that is not that of a current delivery.
