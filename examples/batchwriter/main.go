@@ -1,7 +1,7 @@
 // Batchwriter writes sensor readings to a database, up to 500 rows with one INSERT. In the
 // directory examples,
 //
-//	dueq send --store file:queue -q readings '{"sensor": 7, "value": 21.5}'
+//	go run -C .. ./cmd/dueq send --store file:examples/queue -q readings '{"sensor": 7, "value": 21.5}'
 //	go run ./batchwriter
 //
 // Kill it and start it again: a reading is in the table once, as its message's id is the key.

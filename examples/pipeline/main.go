@@ -1,7 +1,7 @@
 // Pipeline has two steps: it writes an invoice for each order, then a mail about the invoice. In the
 // directory examples,
 //
-//	go run ../cmd/dueq send --store file:queue -q orders '{"customer": "Zoë", "cents": 1990}'
+//	go run -C .. ./cmd/dueq send --store file:examples/queue -q orders '{"customer": "Zoë", "cents": 1990}'
 //	go run ./pipeline
 //
 // Kill it and start it again: each order has one invoice and one mail, as their ids are the keys.

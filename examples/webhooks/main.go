@@ -1,6 +1,6 @@
 // Webhooks posts messages to the endpoints in their headers. In the directory examples,
 //
-//	go run ../cmd/dueq import --store file:queue -q webhooks webhooks/testdata/webhooks.jsonl
+//	go run -C .. ./cmd/dueq import --store file:examples/queue -q webhooks examples/webhooks/testdata/webhooks.jsonl
 //	go run ./webhooks
 //
 // Nothing listens at these endpoints, so it backs off. "go run ./webhooks URL" redrives what died for one.
