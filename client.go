@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
+	"github.com/dueq-dev/dueq/internal/idle"
 	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/internal/producer"
 	"github.com/dueq-dev/dueq/internal/receiver"
@@ -28,9 +29,10 @@ type Client struct {
 	hooks    Hooks
 	wrapped  SendFunc // with middleware or hooks; nil: there are none
 
+	queues *idle.Map[string, *Queue]
+
 	open    context.Context // ends when Close is called
 	mu      sync.Mutex
-	queues  map[string]*Queue
 	closed  bool
 	running sync.WaitGroup // what Close waits for
 	close   func() error   // once
@@ -57,7 +59,7 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	client := &Client{
 		store: s, log: c.Logger, hooks: c.Hooks,
 		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, name), lanes: lane.NewPool(name),
-		open: ctx, queues: map[string]*Queue{},
+		open: ctx, queues: idle.NewMap[string, *Queue](idleAfter, nil),
 	}
 	client.wrapped = client.wrap(c.SendMiddleware)
 	client.close = sync.OnceValue(func() error {
@@ -67,6 +69,9 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 		end()
 		client.running.Wait()
 		client.leave()
+		client.queues.Stop()
+		client.producer.Stop()
+		client.receiver.Stop()
 		return closeStore()
 	})
 	return client
@@ -91,19 +96,17 @@ func uniqueName() string { return strings.ToLower(rand.Text())[:16] }
 // Queue returns the queue with the given name: 1 to 128 of A-Z a-z 0-9 . _ -, a
 // letter or digit first. Nothing is sent to the store: a queue comes into being with
 // its first message or consumer. With a bad name every method of the queue returns [ErrInvalid].
+// A program can use any number of queues: what a client keeps of one is given back some
+// minutes after its last use. So a Queue can be kept, or asked for each time.
 func (c *Client) Queue(name string) *Queue {
 	if err := store.ValidateQueue(name); err != nil {
 		return &Queue{client: c, name: name, invalid: err}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	q := c.queues[name]
-	if q == nil {
-		q = &Queue{client: c, name: name}
-		c.queues[name] = q
-	}
-	return q
+	return c.queues.Get(name, func(name string) *Queue { return &Queue{client: c, name: name} })
 }
+
+// idleAfter is after how long a Queue is given back that nobody has asked for.
+const idleAfter = 5 * time.Minute
 
 // Stats returns sizes and counters of every queue in the order of their names; none
 // is not an error. Costs one read of each partition.

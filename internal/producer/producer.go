@@ -5,10 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/idle"
 	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -19,6 +22,9 @@ const Lanes = 16
 // patience is how long a push keeps others of its partition waiting. A server that is
 // there answers much sooner, also under load, unless a connection is stalled.
 const patience = 100 * time.Millisecond
+
+// idleAfter is after how long without a push what is kept of a partition is given back.
+const idleAfter = 5 * time.Minute
 
 // Producer pushes messages over a bounded set of lanes for each partition. A lane is a
 // name and a number that grows with every push; a partition remembers the last number of
@@ -32,9 +38,11 @@ type Producer struct {
 	timeout time.Duration // for callers without a deadline
 	late    error         // of a caller whose timeout is over
 
-	mu           sync.Mutex
-	destinations map[store.Partition]*destination
-	unknown      []*push // oldest first
+	destinations *idle.Map[store.Partition, *destination]
+	made         atomic.Uint64 // destinations
+
+	mu      sync.Mutex
+	unknown []*push // oldest first
 }
 
 // destination is a partition that is sent to.
@@ -58,8 +66,16 @@ type Outcome struct {
 func New(s store.Store, name string, timeout time.Duration) *Producer {
 	return &Producer{
 		store: s, name: name, timeout: timeout, late: fmt.Errorf("no success for %s: %w", timeout, store.ErrUnavailable),
-		destinations: map[store.Partition]*destination{},
+		destinations: idle.NewMap[store.Partition, *destination](idleAfter, nil),
 	}
+}
+
+// Stop ends what looks after the memory of an idle producer.
+func (p *Producer) Stop() { p.destinations.Stop() }
+
+// Forget gives back what is kept of a queue that was deleted.
+func (p *Producer) Forget(queue string) {
+	p.destinations.Drop(func(to store.Partition) bool { return to.Queue == queue })
 }
 
 // Bound returns a context that ends after the producer's timeout with ErrUnavailable as its
@@ -104,18 +120,19 @@ func (p *Producer) ended(ctx context.Context) error {
 }
 
 func (p *Producer) destination(to store.Partition) *destination {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	d := p.destinations[to]
-	if d == nil {
-		d = &destination{lanes: lane.NewPool(p.name), slots: make(chan struct{}, Lanes)}
-		d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
-		d.line.Root, d.line.Patience, d.line.Timeout = context.WithoutCancel, patience, p.timeout
-		d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {
-			results, err := p.Push(ctx, to, messages)
-			return outcomes(len(messages), results, err)
-		}
-		p.destinations[to] = d
+	return p.destinations.Get(to, p.newDestination)
+}
+
+// newDestination returns one whose lanes have names that no other has: the partition may
+// remember those of one that was given back.
+func (p *Producer) newDestination(to store.Partition) *destination {
+	name := p.name + "." + strconv.FormatUint(p.made.Add(1), 36)
+	d := &destination{lanes: lane.NewPool(name), slots: make(chan struct{}, Lanes)}
+	d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
+	d.line.Root, d.line.Patience, d.line.Timeout = context.WithoutCancel, patience, p.timeout
+	d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {
+		results, err := p.Push(ctx, to, messages)
+		return outcomes(len(messages), results, err)
 	}
 	return d
 }

@@ -11,22 +11,23 @@ import (
 // Leave has the partitions drop the long answers that they keep for the receiver's lanes:
 // it makes no more claims. One call for each partition, at the same time.
 func (r *Receiver) Leave(ctx context.Context) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var calls sync.WaitGroup
-	errs := make(chan error, len(r.sources))
-	for p, from := range r.sources {
-		if names := from.longAnswered(); len(names) > 0 {
-			calls.Go(func() { errs <- r.store.Leave(ctx, p, names) })
+	var mu sync.Mutex
+	var failed error
+	r.sources.All(func(p store.Partition, from *source) {
+		names := from.longAnswered()
+		if len(names) == 0 {
+			return
 		}
-	}
+		calls.Go(func() {
+			err := r.store.Leave(ctx, p, names)
+			mu.Lock()
+			defer mu.Unlock()
+			failed = errors.Join(failed, err)
+		})
+	})
 	calls.Wait()
-	close(errs)
-	var all []error
-	for err := range errs {
-		all = append(all, err)
-	}
-	return errors.Join(all...)
+	return failed
 }
 
 // longAnswered returns the names of lanes with long answers.

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/idle"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -18,6 +20,8 @@ const (
 	lanes = 16
 	// callTimeout bounds a claim, which goes on when its caller has left.
 	callTimeout = 5 * time.Second
+	// idleAfter is after how long without a call what is kept of a partition is given back.
+	idleAfter = 5 * time.Minute
 )
 
 // Receiver claims over a bounded set of lanes for each partition. A lane is a consumer's
@@ -25,12 +29,11 @@ const (
 // outcome is unknown is repeated before the next. Partitions share nothing that one of
 // them could use up: they can be on different servers.
 type Receiver struct {
-	store store.Store
-	name  string
-
-	mu      sync.Mutex
-	sources map[store.Partition]*source
-	lines   map[target]*line
+	store   store.Store
+	name    string
+	sources *idle.Map[store.Partition, *source]
+	lines   *idle.Map[target, *line]
+	made    atomic.Uint64 // sources
 }
 
 // source is a partition that is claimed from.
@@ -54,18 +57,40 @@ type lane struct {
 
 // New returns a receiver whose lanes are called after name.
 func New(s store.Store, name string) *Receiver {
-	return &Receiver{store: s, name: name, sources: map[store.Partition]*source{}, lines: map[target]*line{}}
+	return &Receiver{
+		store: s, name: name,
+		sources: idle.NewMap[store.Partition](idleAfter, (*source).repeats),
+		lines:   idle.NewMap[target, *line](idleAfter, nil),
+	}
 }
 
-func (r *Receiver) source(p store.Partition) *source {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	from := r.sources[p]
-	if from == nil {
-		from = &source{name: r.name, slots: make(chan struct{}, lanes)}
-		r.sources[p] = from
-	}
-	return from
+// Stop ends what looks after the memory of an idle receiver.
+func (r *Receiver) Stop() {
+	r.sources.Stop()
+	r.lines.Stop()
+}
+
+// Forget gives back what is kept of a queue that was deleted.
+func (r *Receiver) Forget(queue string) {
+	r.sources.Drop(func(p store.Partition) bool { return p.Queue == queue })
+	r.lines.Drop(func(t target) bool { return t.partition.Queue == queue })
+}
+
+func (r *Receiver) source(p store.Partition) *source { return r.sources.Get(p, r.newSource) }
+
+// newSource returns one whose lanes have names that no other has: the partition may remember
+// those of one that was given back.
+func (r *Receiver) newSource(store.Partition) *source {
+	name := r.name + "." + strconv.FormatUint(r.made.Add(1), 36)
+	return &source{name: name, slots: make(chan struct{}, lanes)}
+}
+
+// repeats reports whether a claim of unknown outcome is to be repeated, or it will take
+// until the end of their leases before what it has handed out comes back.
+func (s *source) repeats() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.free, func(l *lane) bool { return l.unknown != nil })
 }
 
 // Claim leases what a request asks for, whose Consumer and Number it fills in. It returns

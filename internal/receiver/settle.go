@@ -58,20 +58,15 @@ func (r *Receiver) SettleAll(ctx context.Context, p store.Partition, v store.Ver
 	return series.Settle(ctx, r.store, p, request, parts)
 }
 
-func (r *Receiver) line(t target) *line {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.lines[t]
-	if l == nil {
-		l = &line{
-			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-			Size: func(item *Item) int { return item.Size() },
-			Root: context.WithoutCancel,
-			Call: func(ctx context.Context, items []Item) []settled { return r.tell(ctx, t, items) },
-		}
-		r.lines[t] = l
+func (r *Receiver) line(t target) *line { return r.lines.Get(t, r.newLine) }
+
+func (r *Receiver) newLine(t target) *line {
+	return &line{
+		MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
+		Size: func(item *Item) int { return item.Size() },
+		Root: context.WithoutCancel,
+		Call: func(ctx context.Context, items []Item) []settled { return r.tell(ctx, t, items) },
 	}
-	return l
 }
 
 func (r *Receiver) tell(ctx context.Context, t target, items []Item) []settled {
