@@ -31,7 +31,8 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	// ErrInvalid: an argument is wrong; Error.Field names it. Nothing was applied.
 	ErrInvalid = store.ErrInvalid
-	// ErrNotFound: no message has this id or key (any more), or there is no such queue.
+	// ErrNotFound: no message has this id or key (any more), or there is no such queue; from
+	// Consume and Receive, the queue was deleted.
 	ErrNotFound = store.ErrNotFound
 	// ErrUnavailable: the store could not be reached, or did not answer in time. The
 	// call may have been applied; repeating it is safe.
@@ -46,6 +47,9 @@ var (
 	// ErrCorrupt: the store holds something this version cannot read.
 	ErrCorrupt = store.ErrCorrupt
 )
+
+// ErrNotEmpty is returned by DeleteQueue for a queue that has messages. Nothing was changed.
+var ErrNotEmpty = store.ErrNotEmpty
 
 // ErrExists is returned by Create for a queue that exists with other settings. Nothing was
 // changed.

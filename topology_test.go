@@ -16,12 +16,17 @@ import (
 // open returns a queue of a store that a URL names.
 func open(ctx context.Context, t *testing.T, url string) *dueq.Queue {
 	t.Helper()
+	return openClient(ctx, t, url).Queue("work")
+}
+
+func openClient(ctx context.Context, t *testing.T, url string) *dueq.Client {
+	t.Helper()
 	client, err := dueq.Open(ctx, url, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = client.Close() })
-	return client.Queue("work")
+	return client
 }
 
 // sendNumbers sends the bodies from to to-1, each its own message.

@@ -23,7 +23,8 @@ type ClaimRequest struct {
 	// arrive: a store that does not remember empty answers remembers this one.
 	Again bool
 	// Of is how many partitions the caller believes the queue to have; 0: not checked.
-	// When it has another number, the claim is refused with ErrRepartitioned.
+	// When it has another number, the claim is refused with ErrRepartitioned; when there is
+	// no such queue, because it was deleted, with ErrNotFound.
 	Of int
 }
 

@@ -27,6 +27,9 @@ var (
 // ErrExists says that there is such a queue, with other settings.
 var ErrExists = errors.New("the queue exists")
 
+// ErrNotEmpty says that a queue has messages and was not deleted for that reason.
+var ErrNotEmpty = errors.New("the queue is not empty")
+
 // Errors of sending.
 var (
 	ErrTooLarge      = errors.New("too large")

@@ -42,6 +42,7 @@ type Store interface {
 
 	// Claim puts back leases that ran out, then hands out messages that are due:
 	// ready -> leased. It never waits; ClaimResult.Wait tells when to ask again.
+	// ErrNotFound when the queue was deleted, see ClaimRequest.Of.
 	Claim(ctx context.Context, p Partition, r ClaimRequest) (ClaimResult, error)
 
 	// Settle ends or extends leases, one way for the whole batch. Results are in the
@@ -88,6 +89,19 @@ type Store interface {
 	// Known returns a queue's settings as the store knows them without a call, and whether
 	// it does. They are those of the last call about the queue at least, or later ones.
 	Known(queue string) (s Settings, ok bool)
+
+	// DeleteQueue removes a queue with its settings, counters and consumers, and returns nil
+	// when all of it is gone. If it has a message in any state, nothing is changed and
+	// ErrNotEmpty is returned, unless force is set: then its messages are removed, too.
+	// ErrNotFound if there is no such queue, also when the repetition of a call finds that
+	// the first try has removed it. After another error some partitions may have been
+	// removed, without force only empty ones; a repetition removes the rest.
+	//
+	// Receipts of the queue are answered as those of messages that are gone, and claims that
+	// name its partitions (ClaimRequest.Of) with ErrNotFound. A push makes a new queue, with
+	// default settings. No call that was sent before acts on that, except by the id of a
+	// message that was pushed to it again.
+	DeleteQueue(ctx context.Context, queue string, force bool) error
 
 	// Heartbeat says that a consumer of the queue is alive for another ttl
 	// milliseconds (0: it leaves). The queue need not exist and is not made. It returns no

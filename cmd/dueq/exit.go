@@ -48,6 +48,7 @@ func exitCode(err error) int {
 		{errRefused, exitRefused},
 		{dueq.ErrDuplicate, exitConflict},
 		{dueq.ErrExists, exitConflict},
+		{dueq.ErrNotEmpty, exitConflict},
 		{dueq.ErrLeaseLost, exitConflict},
 		{dueq.ErrCancelled, exitConflict},
 		{dueq.ErrRunning, exitConflict},

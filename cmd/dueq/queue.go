@@ -72,10 +72,10 @@ func (r settingsResult) text() string {
 func newQueue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue",
-		Short: "Make queues, show and change their settings",
+		Short: "Make and delete queues, show and change their settings",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newQueueCreate(a), newQueueSettings(a), newQueueUpdate(a))
+	cmd.AddCommand(newQueueCreate(a), newQueueSettings(a), newQueueUpdate(a), newQueueDelete(a))
 	return cmd
 }
 

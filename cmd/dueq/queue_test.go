@@ -44,3 +44,17 @@ func TestSend_DedupIDPrintsTheFirstID(t *testing.T) {
 		t.Errorf("%+v when the first is gone, want %s", got, first.ID)
 	}
 }
+
+func TestQueueDelete_AsksAndRefusesMessages(t *testing.T) {
+	t.Parallel()
+	s, _ := onRedis(t)
+	s.fails(exitNotFound, []string{`"q"`, "not found"}, "queue", "delete", "--queue", "q", "--yes")
+	s.ok("send", "--queue", "q", "body")
+	s.fails(exitUsage, []string{"--yes"}, "queue", "delete", "--queue", "q", "--force")
+	s.fails(exitConflict, []string{`"q"`, "1 messages", "not empty"}, "queue", "delete", "--queue", "q", "--yes")
+	got := decode[queueDeleteResult](t, s.ok("queue", "delete", "--queue", "q", "--force", "--yes", "-o", "json"))
+	if want := (queueDeleteResult{Queue: "q", Deleted: true}); got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	s.fails(exitNotFound, []string{`"q"`}, "queue", "settings", "--queue", "q")
+}

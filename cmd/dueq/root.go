@@ -61,8 +61,8 @@ the directory dueq in $XDG_DATA_HOME, ~/.local/share or (on Windows) %LOCALAPPDA
 one command at a time.
 
 Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
-4 conflict (duplicate key, lease lost, message is running), 5 store unavailable,
-6 refused (queue full).`,
+4 conflict (duplicate key, lease lost, message is running, queue not empty), 5 store
+unavailable, 6 refused (queue full).`,
 		SilenceUsage:       true,
 		SilenceErrors:      true,
 		DisableSuggestions: true, // they would make an error several lines long

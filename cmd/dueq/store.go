@@ -99,12 +99,18 @@ func (a *app) withClient(ctx context.Context, use func(*dueq.Client) error) (err
 
 // onQueue makes of an action on a queue one that opens it. It adds the flag --queue.
 func (a *app) onQueue(cmd *cobra.Command, act func(ctx context.Context, q *dueq.Queue, args []string) error) *cobra.Command {
-	name := cmd.Flags().StringP("queue", "q", "", "name of the queue")
-	_ = cmd.MarkFlagRequired("queue") // fails only when there is no such flag
+	name := queueFlag(cmd)
 	cmd.RunE = a.do(func(ctx context.Context, args []string) error {
 		return a.withClient(ctx, func(client *dueq.Client) error {
 			return act(ctx, client.Queue(*name), args)
 		})
 	})
 	return cmd
+}
+
+// queueFlag adds the flag --queue, which must be given.
+func queueFlag(cmd *cobra.Command) *string {
+	name := cmd.Flags().StringP("queue", "q", "", "name of the queue")
+	_ = cmd.MarkFlagRequired("queue") // fails only when there is no such flag
+	return name
 }

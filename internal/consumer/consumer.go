@@ -26,6 +26,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -108,8 +109,8 @@ func New(c Config) *Consumer {
 }
 
 // Run consumes until ctx ends, then stops gracefully. It returns nil, or why it could
-// not go on: an error of kind ErrClosed, ErrFailed, ErrInvalid or ErrRepartitioned of the
-// store, or one with the number of handlers that still run.
+// not go on: an error of kind ErrClosed, ErrFailed, ErrInvalid, ErrRepartitioned or, when the
+// queue was deleted, ErrNotFound of the store, or one with the number of handlers that still run.
 func (c *Consumer) Run(ctx context.Context) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
@@ -138,6 +139,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.settler.seconds.Wait() // what they wait for has been cancelled
 	c.settler.outcomes.end()
 	c.leave(life)
+	if left == nil {
+		return fetched.err
+	}
 	return errors.Join(fetched.err, left)
 }
 
@@ -176,10 +180,16 @@ func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fe
 	go func() {
 		defer close(f.done)
 		running.Wait()
-		f.err = errors.Join(errs...)
+		failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+		failed = slices.CompactFunc(failed, sameText) // all can say that the queue was deleted
+		if f.err = errors.Join(failed...); len(failed) == 1 {
+			f.err = failed[0]
+		}
 	}()
 	return f
 }
+
+func sameText(a, b error) bool { return a.Error() == b.Error() }
 
 // stop waits until grace ends for handlers and for the store to know their verdicts.
 // Then it ends the contexts of handlers, which have abandonAfter to return, and the store

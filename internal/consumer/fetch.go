@@ -161,5 +161,6 @@ func (f *fetch) sleep(ctx context.Context, d time.Duration) bool {
 // hopeless reports whether an error of the store will not pass for this consumer.
 func hopeless(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFailed) ||
-		errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrRepartitioned)
+		errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrRepartitioned) ||
+		errors.Is(err, store.ErrNotFound)
 }

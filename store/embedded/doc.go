@@ -9,6 +9,8 @@
 //	store.go      the store: looking up partitions, one step at a time, closing
 //	port.go       the methods of the port, each one step on a partition
 //	settings.go   a queue and its settings
+//	deletequeue.go
+//	              taking a queue out
 //	partition.go  what a partition holds, and reading it
 //	change.go     the only code that changes a partition, and writes it down
 //	push.go claim.go trim.go settle.go cancel.go reschedule.go redrive.go purge.go
@@ -40,9 +42,10 @@
 //	internal/wal  the log itself: segments, group commit, recovery, space
 //	internal/disk the file system, and its lock; internal/faultdisk one for tests
 //
-// Lock order: a partition's mutex and the store's are never held together; the log's
-// come after either. Neither is held during an fsync. Watchers are notified after
-// the step, with neither.
+// Lock order: the store's mutex, then those of partitions by their numbers, then the
+// log's. Only a deletion holds the store's and a partition's together, or those of several
+// partitions. None of them is held during an fsync. Watchers are notified after the step,
+// with none.
 //
 // The engine starts no goroutine and no timer: what has to happen with time (leases
 // that run out, messages that expire, callers to forget) happens in bounded steps

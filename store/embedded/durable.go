@@ -65,6 +65,7 @@ const (
 	condemnSize  = noteSize + condemnedMost + moveSize
 	rememberSize = 1 + 16 + 8 + 16
 	messageSize  = 1 + 16 + 2 + 8 + 10 + 3 + 10 + 16 + 25 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
+	deletedSize  = 32 + 2 + store.MaxQueueName                                          // a queue is deleted
 	scarceText   = 40                                                                   // of a failure text when space is scarce: a third of what a message has of the reserve
 	headerSize   = 4                                                                    // a header besides its name and value
 )

@@ -14,6 +14,7 @@ import (
 const (
 	frameStep     = 1 // the changes of one step on a partition
 	frameSettings = 2 // all settings of a queue
+	frameDeleted  = 3 // a queue is no more
 )
 
 // Changes: the first byte of each. A number never changes its meaning.
@@ -235,6 +236,8 @@ func appendSettings(queue string, s store.Settings) []byte {
 	}
 	return appendShort(b, s.ChangedBy)
 }
+
+func appendDeleted(queue string) []byte { return appendShort([]byte{frameDeleted}, queue) }
 
 func (r *reader) settings() (queue string, s store.Settings) {
 	queue = r.short()

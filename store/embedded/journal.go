@@ -20,14 +20,15 @@ type journal struct {
 	pool *pool  // likewise
 	name store.Partition
 
-	buffers *buffers // of the frame that the step is making; nil between steps
-	body    []byte   // of that frame
-	counts  [counters]uint32
-	puts    []put
-	matters bool         // the frame says more than that a claim found nothing
-	end     wal.Position // behind the partition's last frame
-	ahead   *ahead       // payloads read for the step under way; nil: read from the log
-	home    uint32       // segment of its last summary, see summary.go
+	buffers  *buffers // of the frame that the step is making; nil between steps
+	body     []byte   // of that frame
+	counts   [counters]uint32
+	puts     []put
+	matters  bool         // the frame says more than that a claim found nothing
+	vanished bool         // the partition's queue was deleted: nothing is written any more
+	end      wal.Position // behind the partition's last frame
+	ahead    *ahead       // payloads read for the step under way; nil: read from the log
+	home     uint32       // segment of its last summary, see summary.go
 }
 
 // put is a payload that is in the frame being made.
@@ -188,7 +189,7 @@ func (j *journal) commit() (end wal.Position, matters bool) {
 		}
 	}
 	matters = j.matters
-	if len(j.body) > 0 {
+	if len(j.body) > 0 && !j.vanished {
 		spot, end := j.log.Append(j.body)
 		j.locate(spot)
 		j.end = end

@@ -31,6 +31,13 @@ func (m *members) beat(queue, consumer string, ttl int64, clock func() instant) 
 	}
 }
 
+// forget drops all consumers of a queue.
+func (m *members) forget(queue string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byQueue, queue)
+}
+
 // names returns the live consumers of a queue in order.
 func (m *members) names(queue string, now instant) []string {
 	m.mu.Lock()

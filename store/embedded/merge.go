@@ -234,7 +234,8 @@ func (p *partition) putAgain(puts []change, scarce bool) {
 }
 
 // puts returns the messages that a frame puts into a partition, and those that it says are
-// remembered: none if the frame made no sense and was skipped when the store was repaired.
+// remembered: none if the queue was deleted, or if the frame made no sense and was skipped
+// when the store was repaired.
 func (m *merging) puts(spot wal.Spot, body []byte) (*partition, []change, error) {
 	if err := m.ctx.Err(); err != nil {
 		return nil, nil, err
@@ -249,8 +250,11 @@ func (m *merging) puts(spot wal.Spot, body []byte) (*partition, []change, error)
 	if err != nil || f.kind != frameStep {
 		return nil, nil, err
 	}
-	puts := slices.DeleteFunc(m.changes, func(c change) bool { return c.op != opPut && c.op != opRemember })
-	return m.store.partition(f.partition), puts, nil
+	p := m.store.partition(f.partition)
+	if p == nil {
+		return nil, nil, nil
+	}
+	return p, slices.DeleteFunc(m.changes, func(c change) bool { return c.op != opPut && c.op != opRemember }), nil
 }
 
 // stands returns the message that a change put into the log if it is still there, and

@@ -25,6 +25,7 @@ type partition struct {
 	counts   [counters]int64
 	memory   memory
 	journal  *journal // writes every change to the log; nil when there is none
+	vanished bool     // its queue was deleted; it is empty
 
 	producers calls[pushAnswer]
 	consumers calls[[]handedOut]
@@ -32,24 +33,23 @@ type partition struct {
 }
 
 func newPartition(q *queue, index int) *partition {
-	p := &partition{
-		queue:     q,
-		index:     index,
-		byID:      newIndex(),
-		byKey:     make(map[string]*entry),
-		deadKeys:  make(graves),
-		memory:    newMemory(),
-		producers: newCalls[pushAnswer](),
-		consumers: newCalls[[]handedOut](),
-		managers:  newCalls[pushAnswer](),
-	}
-	if !q.store.unsorted {
-		p.waiting, p.leased, p.dead, p.memory.ends = newTimetable(newOrder()), newOrder(), newOrder(), newOrder()
-	}
+	p := &partition{queue: q, index: index}
+	p.empty()
 	if q.store.log != nil {
 		p.journal = newJournal(q.store, store.Partition{Queue: q.name, Index: index})
 	}
 	return p
+}
+
+// empty makes p hold and know nothing.
+func (p *partition) empty() {
+	p.byID, p.byKey, p.deadKeys = newIndex(), make(map[string]*entry), make(graves)
+	p.waiting, p.leased, p.dead, p.memory = timetable{}, order{}, order{}, newMemory()
+	if !p.queue.store.unsorted {
+		p.waiting, p.leased, p.dead, p.memory.ends = newTimetable(newOrder()), newOrder(), newOrder(), newOrder()
+	}
+	p.keyed, p.most, p.counts = 0, 0, [counters]int64{}
+	p.producers, p.consumers, p.managers = newCalls[pushAnswer](), newCalls[[]handedOut](), newCalls[pushAnswer]()
 }
 
 // payload returns what e carries. It is the only way to it.

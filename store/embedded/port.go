@@ -3,6 +3,7 @@ package embedded
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/dueq-dev/dueq/store"
@@ -17,16 +18,23 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	var results []store.PushResult
-	part := s.makePartition(p)
+	for {
+		results, err := s.pushTo(ctx, s.makePartition(p), r)
+		if err != errVanished { //nolint:errorlint // it is never wrapped
+			return results, err
+		}
+	}
+}
+
+func (s *Store) pushTo(ctx context.Context, part *partition, r store.PushRequest) (results []store.PushResult, err error) {
 	for i := range r.Messages {
 		if err := part.repartitioned(r.Messages[i].Of); err != nil {
 			return nil, err
 		}
 	}
-	var unread error
-	err := s.change(ctx, part, pushEffort(&r), func(now instant) { results, unread = part.push(r, now) })
-	if err := cmp.Or(unread, err); err != nil {
+	var refused error
+	err = s.change(ctx, part, pushEffort(&r), func(now instant) { results, refused = part.push(r, now) })
+	if err := cmp.Or(refused, err); err != nil {
 		return nil, err
 	}
 	return results, nil
@@ -39,6 +47,9 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 		return store.ClaimResult{}, err
 	}
 	part := s.partition(p)
+	if part == nil && r.Of != 0 && s.missing(p.Queue) {
+		return store.ClaimResult{}, &store.Error{Queue: p.Queue, Err: fmt.Errorf("the queue was deleted: %w", store.ErrNotFound)}
+	}
 	if part == nil {
 		return store.ClaimResult{Wait: store.MaxWait}, nil
 	}
@@ -161,6 +172,10 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 		for _, part := range shards {
 			part.addTo(&all[i], s.clock)
 		}
+	}
+	all = slices.DeleteFunc(all, func(st store.Stats) bool { return st.Settings.Version == 0 }) // deleted meanwhile
+	if queue != "" && len(all) == 0 {
+		return nil, notFound(queue)
 	}
 	return all, nil
 }

@@ -28,6 +28,9 @@ func (a pushAnswer) again() []store.PushResult {
 }
 
 func (p *partition) push(r store.PushRequest, now instant) ([]store.PushResult, error) {
+	if p.vanished {
+		return nil, errVanished
+	}
 	answer, novelty := p.producers.recall(r.Producer, r.Number, now)
 	if novelty == repeated {
 		return answer.again(), nil

@@ -43,7 +43,7 @@ func readFrame(body []byte, spot wal.Spot) (*frame, error) {
 	f := &frame{reader: reader{rest: body}, spot: spot}
 	f.kind = f.byte()
 	switch f.kind {
-	case frameSettings:
+	case frameSettings, frameDeleted:
 	case frameStep:
 		f.partition = store.Partition{Queue: f.short(), Index: int(f.uvarint())}
 		if f.partition.Validate() != nil {
@@ -148,8 +148,11 @@ func (s *replayer) read(spot wal.Spot, body []byte) (apply func() error, err err
 	if err != nil {
 		return nil, err
 	}
-	if f.kind == frameSettings {
+	switch f.kind {
+	case frameSettings:
 		return s.readSettings(f)
+	case frameDeleted:
+		return s.readDeleted(f)
 	}
 	st, ok := s.free.Get().(*step)
 	if !ok {
@@ -184,6 +187,17 @@ func (s *Store) readSettings(f *frame) (apply func() error, err error) {
 		q := s.queue(name)
 		q.settings.Store(&settings)
 		q.makePartitions()
+		return nil
+	}, nil
+}
+
+func (s *Store) readDeleted(f *frame) (apply func() error, err error) {
+	name := f.short()
+	if f.err != nil || store.ValidateQueue(name) != nil {
+		return nil, errFrame
+	}
+	return func() error {
+		s.deleted(name)
 		return nil
 	}, nil
 }

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -174,10 +175,22 @@ func (x *script) random(ctx context.Context, p store.Partition) (promise, error)
 		most, span, dead := int64(x.rng.IntN(2)*80), int64(x.rng.IntN(2)*20_000), int64(x.rng.IntN(2)*6)
 		_, err := x.s.Configure(ctx, p.Queue, store.Change{Create: true, MaxMessages: &most, DeadRetention: &span, MaxDead: &dead})
 		return outlivesPower, err
+	case n < 96 && !x.keeps:
+		return x.deleteQueue(ctx, p.Queue)
 	case n < 98:
 		return nothing, x.tend(ctx)
 	default:
 		return outlivesPower, x.closeAndOpen() //nolint:contextcheck // the test's
+	}
+}
+
+// deleteQueue deletes a queue: by force, which is seldom, or only if it is empty.
+func (x *script) deleteQueue(ctx context.Context, queue string) (promise, error) {
+	switch err := x.s.DeleteQueue(ctx, queue, x.rng.IntN(3) == 0); {
+	case errors.Is(err, store.ErrNotEmpty), errors.Is(err, store.ErrNotFound):
+		return nothing, nil
+	default:
+		return outlivesPower, err
 	}
 }
 

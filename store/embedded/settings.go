@@ -131,7 +131,7 @@ func (q *queue) writeSettings() {
 func (s *Store) repeatSettings(name string, oldest uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if q := s.queues[name]; q.home <= oldest {
+	if q := s.queues[name]; q != nil && q.home <= oldest {
 		q.writeSettings()
 	}
 }

@@ -191,10 +191,20 @@ func (s *Store) queueCount() int {
 	return len(s.queues)
 }
 
-// shards returns a queue's settings and partitions.
+// shards returns a queue's settings and partitions, zeros if there is no such queue.
 func (s *Store) shards(name string) (store.Settings, []*partition) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	q := s.queues[name]
+	if q == nil {
+		return store.Settings{}, nil
+	}
 	return q.load(), slices.Collect(maps.Values(q.partitions))
+}
+
+// missing reports whether there is no such queue.
+func (s *Store) missing(name string) bool {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.queues[name] == nil
 }

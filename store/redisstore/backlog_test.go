@@ -83,7 +83,7 @@ func TestHeartbeat_ReturnsNothing(t *testing.T) {
 	}
 	reply, err := r.run(r.ctx(), call{
 		op: "heartbeat", queue: r.p.Queue, script: r.scripts["heartbeat"],
-		keys: []string{r.membersKey(r.p.Queue)}, args: []any{"a", 60_000},
+		keys: []string{r.membersKey(r.p.Queue)}, args: []any{"a", 60_000, membersTTL},
 	})
 	r.must(err)
 	r.want("reply", reply, []any{})

@@ -37,6 +37,7 @@ func (s *Store) compareSettings(ctx context.Context, queue string) ([]store.Prob
 		problems = append(problems, store.Problem{Text: fmt.Sprintf(format, args...)})
 	}
 	switch {
+	case latest.gone(): // what is left of partitions is compared below
 	case meta.Version == 0 && latest.Version > 0:
 		bad("the settings of the queue are missing, its partitions have them")
 	case meta.Version < latest.Version:
@@ -44,8 +45,10 @@ func (s *Store) compareSettings(ctx context.Context, queue string) ([]store.Prob
 	}
 	for i, c := range copies {
 		switch {
-		case c.Version == 0:
+		case c.Version == 0 || c.gone() && c.Version <= latest.Version:
 			continue // it is made when it is needed
+		case latest.gone():
+			bad("partition %d exists, but the queue was deleted: its messages are not delivered", i)
 		case i >= latest.Partitions:
 			bad("partition %d exists, but the queue has %d partitions: its messages are not delivered", i, latest.Partitions)
 		case c.Partitions != latest.Partitions:

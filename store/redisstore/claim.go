@@ -51,13 +51,10 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 // askPartition runs the script until the partition has the settings that this Store
 // knows. Of a queue whose settings it does not know, it asks for any.
 func (s *Store) askPartition(ctx context.Context, c call, p store.Partition, r store.ClaimRequest, try int) (any, error) {
-	for range reconciliations {
-		version := ""
-		if known := s.recall(p.Queue); known != nil {
-			if p.Index >= known.Partitions || r.Of != 0 && r.Of != known.Partitions {
-				return nil, fail("claim", p.Queue, store.ErrRepartitioned)
-			}
-			version = strconv.FormatInt(known.Version, 10)
+	for round := range reconciliations {
+		version, known, err := s.claimFrom(ctx, p, r)
+		if err != nil {
+			return nil, err
 		}
 		got, err := s.repeat(ctx, c.op, c.queue, func(attempt int) (any, error) {
 			if attempt > 0 {
@@ -71,13 +68,41 @@ func (s *Store) askPartition(ctx context.Context, c call, p store.Partition, r s
 		}
 		fields, ok := got.([]string)
 		if !ok || len(fields) != 2 || fields[0] != claimRefused {
+			if known != nil {
+				s.confirm(known)
+			}
 			return got, nil
 		}
-		if err := s.reconcile(ctx, "claim", p, number(fields[1])); err != nil {
+		if err := s.reconcile(ctx, "claim", p, number(fields[1]), true); err != nil {
 			return nil, err
+		}
+		if known = s.recall(p.Queue); known != nil && known.deleting != 0 {
+			if err := s.wait(ctx, round); err != nil {
+				return nil, fail("claim", p.Queue, err)
+			}
 		}
 	}
 	return nil, fail("claim", p.Queue, errUnsettled)
+}
+
+// claimFrom returns the settings that a claim names, which must be those by which it was
+// routed. They are read only for a caller that knows the queue when this Store does not: it
+// may have been deleted.
+func (s *Store) claimFrom(ctx context.Context, p store.Partition, r store.ClaimRequest) (version string, known *knownSettings, err error) {
+	known = s.recall(p.Queue)
+	if known == nil && r.Of != 0 {
+		if _, err := s.read(ctx, "claim", p.Queue); err != nil {
+			return "", nil, err
+		}
+		known = s.recall(p.Queue)
+	}
+	switch {
+	case known == nil:
+		return "", nil, nil
+	case p.Index >= known.Partitions || r.Of != 0 && r.Of != known.Partitions:
+		return "", nil, fail("claim", p.Queue, store.ErrRepartitioned)
+	}
+	return strconv.FormatInt(known.Version, 10), known, nil
 }
 
 // claimRefused is the status of a claim that names other settings than the partition has.

@@ -109,7 +109,7 @@ func TestConfigure_OlderSettingsDoNotReplaceLaterOnes(t *testing.T) {
 	r := sharedRig(t)
 	seven, nine := int64(7), int64(9)
 	r.configure(store.Change{Create: true, MaxMessages: &seven})
-	older := *r.recall("q")
+	older := r.recall("q").queueSettings
 	want := r.configure(store.Change{MaxMessages: &nine})
 	got, err := r.configurePartition(r.ctx(), "configure", r.p, older)
 	r.must(err)

@@ -17,15 +17,15 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	}
 	ctx, cancel := patient(ctx, s.config.PushTimeout)
 	defer cancel()
-	if err := s.register(ctx, p.Queue); err != nil {
-		return nil, err
-	}
 	c := call{op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6), args: s.pushArgs(p, r), joint: true}
 	if err := s.start(ctx, c.op, c.queue, c.keys[0]); err != nil {
 		return nil, err
 	}
 	for range reconciliations {
-		settings := s.recall(p.Queue)
+		settings, err := s.register(ctx, p.Queue)
+		if err != nil {
+			return nil, err
+		}
 		if p.Index >= settings.Partitions || routedOtherwise(r.Messages, settings.Partitions) {
 			return nil, fail("push", p.Queue, store.ErrRepartitioned)
 		}
@@ -36,25 +36,51 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 		}
 		version, refused := otherSettings(got)
 		if !refused {
+			s.confirm(settings)
 			return pushed(p, got, len(r.Messages))
 		}
-		if err := s.reconcile(ctx, "push", p, version); err != nil {
+		if err := s.reconcile(ctx, "push", p, version, false); err != nil {
 			return nil, err
 		}
 	}
 	return nil, fail("push", p.Queue, errUnsettled)
 }
 
-// register learns a queue's settings, once in the life of this Store, and makes the queue
-// if it is missing: a push works on a queue that nobody has configured.
-func (s *Store) register(ctx context.Context, queue string) error {
-	if s.recall(queue) != nil {
-		return nil
+// register returns a queue's settings, which it reads only when this Store does not know
+// them. It makes the queue if it is missing, for a push works on a queue that nobody has
+// configured; while it is being deleted, it waits.
+func (s *Store) register(ctx context.Context, queue string) (*knownSettings, error) {
+	for attempt := 0; ; attempt++ {
+		known := s.recall(queue)
+		if known != nil && known.deleting == 0 {
+			return known, nil
+		}
+		err := s.learn(ctx, queue, known != nil)
+		if err == nil {
+			if known = s.recall(queue); known == nil || known.deleting == 0 {
+				continue
+			}
+			err = s.wait(ctx, attempt)
+		}
+		switch {
+		case err != nil && known != nil && ctx.Err() != nil:
+			return nil, fail("push", queue, s.gaveUp(ctx, errDeleting))
+		case err != nil:
+			return nil, err
+		}
 	}
-	_, err := s.read(ctx, "push", queue)
-	if errors.Is(err, store.ErrNotFound) {
-		_, _, err = s.change(ctx, "push", queue, store.Change{Create: true})
+}
+
+// learn gets to know a queue's settings and makes it if it is missing. If it is known to be
+// in the course of being deleted, that is ended if it was given up.
+func (s *Store) learn(ctx context.Context, queue string, deleting bool) error {
+	if !deleting {
+		_, err := s.read(ctx, "push", queue)
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
 	}
+	_, _, err := s.change(ctx, "push", queue, store.Change{Create: true}, false)
 	return err
 }
 

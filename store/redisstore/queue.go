@@ -39,16 +39,17 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	if c.Reads() || c == (store.Change{Create: true}) {
 		settings, err := s.read(ctx, "configure", queue)
 		if err == nil || !c.Create || !errors.Is(err, store.ErrNotFound) {
-			return settings, err
+			return settings.Settings, err
 		}
 	}
-	return s.configure(ctx, queue, c)
+	settings, err := s.configure(ctx, queue, c)
+	return settings.Settings, err
 }
 
 // configure makes a change and repeats it as long as a partition turns out to have later
 // settings than those it was made to.
 func (s *Store) configure(ctx context.Context, queue string, c store.Change) (queueSettings, error) {
-	settings, changed, err := s.change(ctx, "configure", queue, c)
+	settings, changed, err := s.change(ctx, "configure", queue, c, false)
 	if err != nil || !changed && c == (store.Change{Create: true}) {
 		return settings, err
 	}
@@ -60,7 +61,7 @@ func (s *Store) configure(ctx context.Context, queue string, c store.Change) (qu
 		settings, _, err = s.meta(ctx, "configure", queue)
 		if err == nil && settings.Version < found.Version {
 			// The queue had lost later settings, and the change was not made to these.
-			settings, _, err = s.change(ctx, "configure", queue, c)
+			settings, _, err = s.change(ctx, "configure", queue, c, false)
 		}
 		if err != nil {
 			return queueSettings{}, err
@@ -104,7 +105,11 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	if err != nil {
 		return queueSettings{}, fail(op, p.Queue, err)
 	}
-	s.remember(p.Queue, found)
+	if found.gone() {
+		s.forget(p.Queue, found.Version)
+	} else {
+		s.remember(p.Queue, found)
+	}
 	return found, nil
 }
 
@@ -132,12 +137,26 @@ func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64
 	// server that hangs delay the end of a consumer for long.
 	ctx, end := context.WithTimeout(ctx, listTimeout)
 	defer end()
-	if err := s.list(ctx, "heartbeat", queue); err != nil {
+	if err := s.listAgain(ctx, queue); err != nil {
 		s.config.Logger.DebugContext(ctx, "dueq: could not list the queue; the next heartbeat tries again",
 			slog.String("queue", queue), slog.Any("error", err))
 	}
 	return nil
 }
+
+// listAgain enters a queue into the set of queues, unless it was deleted: its consumers may
+// not know that yet.
+func (s *Store) listAgain(ctx context.Context, queue string) error {
+	_, found, err := s.meta(ctx, "heartbeat", queue)
+	if err != nil || !found {
+		return err
+	}
+	return s.list(ctx, "heartbeat", queue)
+}
+
+// membersTTL is how long the consumers of a queue are kept when none of them reports, in s:
+// longer than any ttl of a heartbeat.
+const membersTTL = 2 * store.MaxLease / 1000
 
 // Leave implements store.Store. Calls of several partitions that are made at the same time
 // share pipelines.
@@ -166,7 +185,7 @@ func (s *Store) Consumers(ctx context.Context, queue string) ([]string, error) {
 func (s *Store) members(ctx context.Context, op, queue, consumer string, ttl int64) ([]string, error) {
 	got, err := s.run(ctx, call{
 		op: op, queue: queue, script: s.scripts["heartbeat"],
-		keys: []string{s.membersKey(queue)}, args: []any{consumer, ttl},
+		keys: []string{s.membersKey(queue)}, args: []any{consumer, ttl, membersTTL},
 	})
 	if err != nil {
 		return nil, err

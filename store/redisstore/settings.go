@@ -13,12 +13,20 @@ import (
 
 // queueSettings are a queue's settings. The version is the instant of the last change in
 // ms; it grows with each change, so of two copies the one with the higher version is the
-// later, also when the queue was lost and made again between them.
-type queueSettings = store.Settings
+// later, also when the queue was lost and made again between them. What is left of a queue
+// that was deleted has a version and no partitions.
+type queueSettings struct {
+	store.Settings
+	deleting int64 // until when pushes wait for a deletion, ms; 0: there is none
+}
+
+// gone reports whether the settings are what is left of a queue that was deleted.
+func (s queueSettings) gone() bool { return s.Version > 0 && s.Partitions == 0 }
 
 // defaultSettings are those of a new queue. It gets its version when it is made.
-func defaultSettings() queueSettings {
-	return queueSettings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody}
+func defaultSettings() (s queueSettings) {
+	s.Partitions, s.MaxBody = store.DefaultPartitions, store.DefaultMaxBody
+	return s
 }
 
 // later returns the later of two settings.
@@ -36,39 +44,45 @@ func settingsFields() []string {
 
 // settingsNames are those of lib/names.lua.
 func settingsNames() []string {
-	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for"}
+	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for", "deleting"}
 }
 
 // settingsValues returns a value for each of settingsNames.
 func settingsValues(s queueSettings) []any {
 	return []any{
 		s.MaxBody, s.MaxMessages, bit(s.Paused), s.DeadRetention, s.MaxDead, s.MaxAttempts, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor,
+		s.deleting,
 	}
 }
 
-// changedValues returns what a change makes of each, "" where it changes nothing.
-func changedValues(c store.Change) []any {
+// changedValues returns what a change makes of each, "" where it changes nothing. deleting
+// is for how long a deletion may keep pushes waiting, in ms.
+func changedValues(c store.Change, deleting string) []any {
 	return []any{
 		optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused), optional(c.DeadRetention), optional(c.MaxDead),
 		optional(c.MaxAttempts), optional(c.Lease), optional(c.BackoffBase), optional(c.BackoffMost), optional(c.DedupFor),
+		deleting,
 	}
 }
 
-// readCopy reads a copy of the settings. found is false when there is none.
+// readCopy reads a copy of the settings. found is false when there is none, or only what is
+// left of a queue that was deleted.
 func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 	if len(fields) != len(settingsFields()) {
 		return queueSettings{}, false, unexpected(fields)
 	}
 	switch layout, ok := fields[0].(string); {
 	case !ok:
-		return queueSettings{}, false, nil
+		settings.Version = number(fields[1])
+		return settings, false, nil
 	case layout != "1":
 		return queueSettings{}, false, wrongLayout(layout)
 	}
-	settings = queueSettings{Version: number(fields[1]), Partitions: int(number(fields[2])), ChangedBy: text(fields[3])}
+	settings.Version, settings.Partitions, settings.ChangedBy = number(fields[1]), int(number(fields[2])), text(fields[3])
 	for i, value := range []any{
 		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.DeadRetention, &settings.MaxDead,
 		&settings.MaxAttempts, &settings.Lease, &settings.BackoffBase, &settings.BackoffMost, &settings.DedupFor,
+		&settings.deleting,
 	} {
 		switch n := number(fields[4+i]); value := value.(type) {
 		case *int:
@@ -84,35 +98,6 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 			settings.Version, settings.Partitions, store.ErrCorrupt)
 	}
 	return settings, true, nil
-}
-
-// recall returns what this Store knows of a queue's settings, nil if nothing.
-func (s *Store) recall(queue string) *queueSettings {
-	if known, ok := s.known.Load(queue); ok {
-		return known.(*queueSettings)
-	}
-	return nil
-}
-
-// Known implements store.Store.
-func (s *Store) Known(queue string) (store.Settings, bool) {
-	if known := s.recall(queue); known != nil {
-		return *known, true
-	}
-	return store.Settings{}, false
-}
-
-// remember keeps settings unless later ones are known.
-func (s *Store) remember(queue string, settings queueSettings) {
-	for {
-		known, loaded := s.known.LoadOrStore(queue, &settings)
-		if !loaded || known.(*queueSettings).Version >= settings.Version {
-			return
-		}
-		if s.known.CompareAndSwap(queue, known, &settings) {
-			return
-		}
-	}
 }
 
 // meta reads a queue's settings where they normally are.
@@ -174,23 +159,25 @@ func (s *Store) surveyOnce(ctx context.Context, queue string, n int) ([]queueSet
 }
 
 // latest returns the settings with the highest version among meta and the partitions, of
-// version 0 when there is neither, and the version that meta has. It changes nothing.
+// version 0 when there is neither, and the version that meta has. It changes nothing. While
+// the queue is being deleted, partitions that were removed do not count.
 func (s *Store) latest(ctx context.Context, op, queue string) (settings queueSettings, inMeta int64, err error) {
 	settings, found, err := s.meta(ctx, op, queue)
 	if err != nil {
 		return queueSettings{}, 0, err
 	}
-	inMeta = settings.Version
-	n := surveyed
+	n, deleting := surveyed, settings.deleting != 0
 	if found {
-		n = settings.Partitions
+		n, inMeta = settings.Partitions, settings.Version
 	}
 	copies, err := s.survey(ctx, op, queue, n)
 	if err != nil {
 		return queueSettings{}, 0, err
 	}
 	for _, c := range copies {
-		settings = later(settings, c)
+		if !deleting || !c.gone() {
+			settings = later(settings, c)
+		}
 	}
 	return settings, inMeta, nil
 }
@@ -206,21 +193,42 @@ func (s *Store) read(ctx context.Context, op, queue string) (queueSettings, erro
 		return queueSettings{}, err
 	case settings.Version == 0:
 		return queueSettings{}, fail(op, queue, store.ErrNotFound)
+	case settings.gone():
+		s.forget(queue, settings.Version)
+		return queueSettings{}, fail(op, queue, errDeleted)
 	}
 	s.remember(queue, settings)
 	return settings, nil
 }
 
 // change writes settings: the latest there are with c applied, the defaults if there are
-// none and the queue is to be made. It reports whether anything changed.
-func (s *Store) change(ctx context.Context, op, queue string, c store.Change) (queueSettings, bool, error) {
+// none and the queue is to be made. One that was deleted is not made if it is only to be
+// restored. It reports whether anything changed.
+func (s *Store) change(ctx context.Context, op, queue string, c store.Change, restore bool) (queueSettings, bool, error) {
+	for range reconciliations {
+		settings, changed, err := s.changeOnce(ctx, op, queue, c, restore)
+		if !errors.Is(err, errOutdated) {
+			return settings, changed, err
+		}
+	}
+	return queueSettings{}, false, fail(op, queue, errUnsettled)
+}
+
+func (s *Store) changeOnce(ctx context.Context, op, queue string, c store.Change, restore bool) (queueSettings, bool, error) {
 	base, inMeta, err := s.latest(ctx, op, queue)
 	if err != nil {
 		return queueSettings{}, false, err
 	}
-	stored := base.Version > 0
-	if known := s.recall(queue); known != nil {
-		base = later(base, *known)
+	stored, deleted := base.Version > 0 && !base.gone(), int64(0)
+	if known := s.restorable(queue); known != nil {
+		base = later(base, known.queueSettings)
+	}
+	if base.gone() {
+		s.forget(queue, base.Version)
+		if restore || !c.Create {
+			return queueSettings{}, false, fail(op, queue, errDeleted)
+		}
+		deleted, base = base.Version, queueSettings{}
 	}
 	if inMeta == 0 && (c.Create || base.Version > 0) {
 		// The name is listed before the queue is made, so that no queue is unlisted. When its
@@ -233,7 +241,7 @@ func (s *Store) change(ctx context.Context, op, queue string, c store.Change) (q
 		s.config.Logger.WarnContext(ctx, "dueq: the settings of a queue were lost or out of date; its latest settings are restored",
 			slog.String("queue", queue), slog.Int("partitions", base.Partitions), slog.Bool("paused", base.Paused))
 	}
-	return s.write(ctx, op, queue, base, c)
+	return s.write(ctx, op, queue, base, deleted, c, "")
 }
 
 // list enters a queue into the set of queues.
@@ -246,15 +254,16 @@ func (s *Store) list(ctx context.Context, op, queue string) error {
 
 // reconcile brings a partition that has settings of another version, 0 if it does not
 // exist, and the queue to the same settings: whichever has the older ones gets the later.
-// The caller then repeats what the partition refused.
-func (s *Store) reconcile(ctx context.Context, op string, p store.Partition, version int64) error {
-	settings, _, err := s.meta(ctx, op, p.Queue)
+// The caller then repeats what the partition refused. A queue that was deleted is made
+// again, or ErrNotFound returned if only what was lost is to be restored.
+func (s *Store) reconcile(ctx context.Context, op string, p store.Partition, version int64, restore bool) error {
+	settings, found, err := s.meta(ctx, op, p.Queue)
 	if err != nil {
 		return err
 	}
-	known := s.recall(p.Queue)
-	if settings.Version == 0 || settings.Version < version || known != nil && settings.Version < known.Version {
-		if settings, _, err = s.change(ctx, op, p.Queue, store.Change{Create: true}); err != nil {
+	known := s.restorable(p.Queue)
+	if !found || settings.Version < version || known != nil && settings.Version < known.Version {
+		if settings, _, err = s.change(ctx, op, p.Queue, store.Change{Create: true}, restore); err != nil {
 			return err
 		}
 	}
@@ -273,16 +282,22 @@ const reconciliations = 10
 
 var errUnsettled = fmt.Errorf("the settings changed %d times during the call: %w", reconciliations, store.ErrUnavailable)
 
-// write runs the settings script, which takes base over unless meta is later.
-func (s *Store) write(ctx context.Context, op, queue string, base queueSettings, c store.Change) (queueSettings, bool, error) {
+// errOutdated is the error of a change to settings that were deleted meanwhile.
+var errOutdated = errors.New("what the change was made to was deleted")
+
+// write runs the settings script, which takes base over unless meta is later. deleted is the
+// version of a deletion that a new queue comes after, 0 if there was none.
+func (s *Store) write(
+	ctx context.Context, op, queue string, base queueSettings, deleted int64, c store.Change, deleting string,
+) (queueSettings, bool, error) {
 	if base.Version == 0 {
 		base = defaultSettings()
 		if c.Partitions != nil {
 			base.Partitions = *c.Partitions
 		}
 	}
-	args := []any{bit(c.Create), c.If, c.Token, optional(c.Partitions), base.Version, base.Partitions, base.ChangedBy}
-	args = append(append(args, changedValues(c)...), settingsValues(base)...)
+	args := []any{bit(c.Create), c.If, c.Token, optional(c.Partitions), base.Version, base.Partitions, base.ChangedBy, deleted}
+	args = append(append(args, changedValues(c, deleting)...), settingsValues(base)...)
 	got, err := s.run(ctx, call{
 		op: op, queue: queue, script: s.scripts["settings"], keys: []string{s.metaKey(queue)}, args: args,
 	})
@@ -311,6 +326,8 @@ func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
 			*c.Partitions, text(fields[1]), store.ErrInvalid)
 	case status == -3 && len(fields) == 2:
 		return queueSettings{}, false, fmt.Errorf("version %s: %w", text(fields[1]), store.ErrConflict)
+	case status == -4:
+		return queueSettings{}, false, errOutdated
 	case status < 0:
 		return queueSettings{}, false, unexpected(reply)
 	}

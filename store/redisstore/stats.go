@@ -75,14 +75,14 @@ func (s *Store) queueStats(ctx context.Context, queue string) (store.Stats, erro
 	if err != nil {
 		return store.Stats{}, err
 	}
-	if settings.Version == 0 {
+	if settings.Version == 0 || settings.gone() {
 		return store.Stats{}, fail("stats", queue, store.ErrNotFound)
 	}
 	consumers, err := s.members(ctx, "stats", queue, "", 0)
 	if err != nil {
 		return store.Stats{}, err
 	}
-	st := store.Stats{Queue: queue, Settings: settings, Consumers: len(consumers)}
+	st := store.Stats{Queue: queue, Settings: settings.Settings, Consumers: len(consumers)}
 	for i := range settings.Partitions {
 		if err := s.addStats(ctx, store.Partition{Queue: queue, Index: i}, &st); err != nil {
 			return store.Stats{}, err

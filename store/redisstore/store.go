@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dueq-dev/dueq/internal/idle"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -42,7 +43,9 @@ type Store struct {
 
 	servers sync.Map // address -> *inspection
 	idle    idleClaims
-	known   sync.Map // queue -> *queueSettings: the latest that this Store has seen
+	known   sync.Map // queue -> *knownSettings: the latest that this Store has seen
+	tidy    *idle.Ticker
+	began   time.Time
 }
 
 var _ store.Store = (*Store)(nil)
@@ -71,9 +74,12 @@ func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Store{
+	s := &Store{
 		rdb: rdb, config: c, scripts: library(), pipelines: newPipelines(rdb), closing: make(chan struct{}),
-	}, nil
+		began: time.Now(),
+	}
+	s.tidy = s.newTidy()
+	return s, nil
 }
 
 // NewOwning is New, but Close closes rdb too.
@@ -93,6 +99,7 @@ func (s *Store) Close() error {
 	s.close.Do(func() {
 		s.closed.Store(true)
 		close(s.closing)
+		s.tidy.Stop()
 		if s.owned {
 			err = s.rdb.Close()
 		}

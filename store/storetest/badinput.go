@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/dueq-dev/dueq/store"
@@ -352,7 +353,7 @@ func badPlace(p store.Partition, field string) bad {
 		there := d.at(p.Queue, p.Index)
 		var all []error
 		for _, c := range there.calls() {
-			whole := c.name == "stats" || c.name == "configure" || c.name == "heartbeat" || c.name == "consumers" // not of one partition
+			whole := slices.Contains([]string{"stats", "configure", "delete queue", "heartbeat", "consumers"}, c.name) // not of one partition
 			if whole && (field == "partition" || p.Queue == "" && c.name == "stats") {
 				continue
 			}

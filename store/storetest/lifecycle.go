@@ -62,6 +62,7 @@ func (d *desk) calls() []call {
 			_, err := d.s.Configure(ctx, d.p.Queue, store.Change{Create: true})
 			return err
 		}},
+		{"delete queue", func(ctx context.Context) error { return d.s.DeleteQueue(ctx, d.p.Queue, true) }},
 		{"heartbeat", func(ctx context.Context) error { return d.s.Heartbeat(ctx, d.p.Queue, "c", 1000) }},
 		{"leave", func(ctx context.Context) error { return d.s.Leave(ctx, d.p, []string{"c"}) }},
 		{"now", func(ctx context.Context) error { _, err := d.s.Now(ctx, d.p); return err }},

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -65,7 +66,7 @@ type step struct {
 // nothing: a failing run is made smaller with it.
 var actions = strings.Fields(`
 	rest push push push push push claim claim claim claim claim settle settle settle settle settle settle
-	cancel cancel reschedule reschedule redrive redrive purge configure time time time
+	cancel cancel reschedule reschedule redrive redrive purge configure delete time time time
 	repeat repeat replay replay replay reopen`)
 
 func drawStep(t *rapid.T) step {
@@ -110,7 +111,7 @@ func (r *trial) run(i int, s step) {
 	}
 	do := map[string]func(step){
 		"push": r.push, "claim": r.claim, "settle": r.settle, "cancel": r.cancel, "reschedule": r.reschedule, "redrive": r.redrive,
-		"purge": r.purge, "configure": r.configure, "time": r.time, "reopen": r.reopen,
+		"purge": r.purge, "configure": r.configure, "delete": r.deleteQueue, "time": r.time, "reopen": r.reopen,
 		"repeat": func(step) { r.replay(0) }, "replay": func(s step) { r.replay(s.Pick[0]) },
 	}[s.Do]
 	r.logf("%d %s", i, s.Do)
@@ -319,6 +320,25 @@ func (r *trial) configure(s step) {
 		change.DeadRetention = pointer(r.span(step{Span: 9 - s.Span}))
 	}
 	r.call(configureCall(r, change))
+}
+
+// deleteQueue deletes the queue, mostly only if it is empty, and makes another one. Calls of
+// before are not repeated: a store need not remember them.
+func (r *trial) deleteQueue(s step) {
+	force := s.Flag && s.Key == 0
+	err := r.s.DeleteQueue(r.outer.Context(), r.p.Queue, force)
+	r.logf("  delete queue, force %v -> %v", force, err)
+	if len(r.m.messages) > 0 && !force {
+		if !errors.Is(err, store.ErrNotEmpty) {
+			r.t.Fatalf("delete queue: %v, want ErrNotEmpty", err)
+		}
+		return
+	}
+	if err != nil {
+		r.t.Fatalf("delete queue: %v", err)
+	}
+	r.m, r.past = newModel(r.clock()), nil
+	r.makeQueue()
 }
 
 // time lets some pass, or takes some back, or makes all leases run out.

@@ -116,6 +116,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Reading", reading()},
 		{"Settings", settings()},
 		{"SettingsByVersion", settingsByVersion()},
+		{"DeleteQueue", deletion()},
 		{"Stats", statistics()},
 		{"Consumers", consumers()},
 		{"Events", events()},

@@ -53,11 +53,15 @@ func newTrial(t *rapid.T, outer *testing.T, h Harness, p store.Partition) *trial
 		witness: witness{attempts: map[store.ID]int{}, acked: map[store.ID]bool{}},
 	}
 	r.m = newModel(r.clock())
+	r.makeQueue()
+	r.compare(step{Pick: []int{0}})
+	return r
+}
+
+func (r *trial) makeQueue() {
 	r.call(configureCall(r, store.Change{Create: true}))
 	// Only the first push makes the partition: before, there is nothing to remember calls in.
 	r.call(pushCall(r, store.PushRequest{Producer: "p0", Number: r.number("p0"), Messages: []store.Message{{ID: r.newID(), Body: []byte("first"), MaxAttempts: 1}}}))
-	r.compare(step{Pick: []int{0}})
-	return r
 }
 
 func (r *trial) clock() time.Time {

@@ -18,6 +18,7 @@
 -- USES open record schedule fetch receipt history place names problems auditmemory audit sums
 if not s[1] then
   local rest = redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5])
+  if redis.call('HEXISTS', KEYS[1], 'deleted') == 1 then rest = rest - 1 end
   if rest > 0 then bad('', 'side has no layout, but there are ' .. rest .. ' other keys') end
   return {'0', 0, 0, unpack(problems)}
 end

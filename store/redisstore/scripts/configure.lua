@@ -16,7 +16,7 @@
 -- ARGV[8...] what lib/names.lua lists | text | - | -
 -- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/names.lua lists}
 -- CODES -
--- COST O(1); at most 12 redis.calls
+-- COST O(1); at most 15 redis.calls
 -- RETRY safe: a repetition sets the same
 -- EMITS wake, when the partition is no longer paused
 -- USES open create names

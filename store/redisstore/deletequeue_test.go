@@ -1,0 +1,323 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/redistest"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// keys returns the kinds of all keys of the rig's prefix, of those with a TTL and of those
+// without one.
+func (r *rig) keys() (expiring, lasting []string) {
+	r.t.Helper()
+	keys, err := r.rdb.Keys(r.ctx(), r.config.Prefix+":*").Result()
+	r.must(err)
+	for _, key := range keys {
+		ttl, err := r.rdb.TTL(r.ctx(), key).Result()
+		r.must(err)
+		kind := key[strings.LastIndex(key, ":")+1:]
+		if ttl < 0 {
+			lasting = append(lasting, kind)
+		} else {
+			r.want("ttl of "+key, ttl > remainsTTL/2 && ttl <= remainsTTL, true)
+			expiring = append(expiring, kind)
+		}
+	}
+	slices.Sort(expiring)
+	slices.Sort(lasting)
+	return expiring, lasting
+}
+
+func TestDeleteQueue_LeavesOnlyKeysThatExpire(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	partitions := 2
+	r.configure(store.Change{Create: true, Partitions: &partitions})
+	for i := range partitions {
+		r.p.Index = i
+		everything(r)
+	}
+	r.must(r.Heartbeat(r.ctx(), "q", "c", 10_000))
+	r.must(r.DeleteQueue(r.ctx(), "q", true))
+	expiring, lasting := r.keys()
+	r.want("keys that expire", expiring, []string{"calls", "calls", "meta", "side", "side"})
+	r.want("keys that stay", lasting, []string(nil))
+	for i := range partitions {
+		r.p.Index = i
+		r.wantClean()
+	}
+	// A queue that is made again is one that stays.
+	r.p.Index = 0
+	r.push(r.messages(1, 10)...)
+	expiring, lasting = r.keys()
+	r.want("keys that expire", expiring, []string{"calls", "side"})
+	r.want("keys that stay", lasting, []string{"calls", "dead", "due", "leased", "meta", "msg", "queues", "side"})
+	r.wantClean()
+}
+
+// A consumer that has not noticed the deletion, and ends without leaving, leaves no key.
+func TestHeartbeat_OfADeletedQueueListsNothing(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	r.push(r.messages(1, 10)...)
+	other := r.another()
+	other.claim(1)
+	r.must(r.DeleteQueue(r.ctx(), "q", true))
+	r.must(other.Heartbeat(r.ctx(), "q", "c", 1000))
+	r.want("queues", r.rdb.Exists(r.ctx(), r.queuesKey()).Val(), 0)
+	r.want("members expire", r.rdb.TTL(r.ctx(), r.membersKey("q")).Val() > 0, true)
+}
+
+// Clients that know the settings of before do not bring them back, whichever key is missing.
+func TestDeleteQueue_OldSettingsDoNotComeBack(t *testing.T) {
+	t.Parallel()
+	partitions, most := 4, int64(99)
+	for name, lose := range map[string]func(r *rig) []string{
+		"nothing":    func(*rig) []string { return nil },
+		"meta":       func(r *rig) []string { return []string{r.metaKey("q")} },
+		"partitions": func(r *rig) []string { return []string{r.side(0), r.side(1), r.side(2), r.side(3)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := sharedRig(t)
+			r.configure(store.Change{Create: true, Partitions: &partitions, MaxMessages: &most})
+			pushes, claims := r.another(), r.another()
+			for _, other := range []*rig{pushes, claims} {
+				other.push(other.messages(1, 10)...)
+			}
+			r.must(r.DeleteQueue(r.ctx(), "q", true))
+			if keys := lose(r); keys != nil {
+				for _, key := range keys {
+					r.must(r.rdb.Del(r.ctx(), key).Err())
+				}
+			}
+			claim := claims.claimRequest(1)
+			claim.Of = partitions
+			_, err := claims.Claim(r.ctx(), r.p, claim)
+			r.want("claim", errors.Is(err, store.ErrNotFound), true)
+			_, err = claims.Configure(r.ctx(), "q", store.Change{MaxMessages: &most})
+			r.want("change", errors.Is(err, store.ErrNotFound), true)
+			pushes.push(pushes.messages(1, 10)...)
+			r.want("settings", r.configure(store.Change{}), defaultSettings().Settings)
+			r.want("sent", r.stats().Counters.Sent, 1)
+			r.wantClean()
+		})
+	}
+}
+
+// Settings that no server has confirmed for long are not written where they are missing: the
+// queue may have been deleted, and what was left of it have expired.
+func TestPush_SettingsOfLongAgoAreNotRestored(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	partitions := 1
+	most := int64(7)
+	r.configure(store.Change{Create: true, Partitions: &partitions, MaxMessages: &most})
+	r.push(r.messages(1, 10)...)
+	r.recall("q").confirmed.Add(-int64(remembered))
+	lost, _ := r.rdb.Keys(r.ctx(), r.config.Prefix+":*").Result()
+	r.must(r.rdb.Del(r.ctx(), lost...).Err())
+	r.push(r.messages(1, 10)...)
+	r.want("settings", r.configure(store.Change{}), defaultSettings().Settings)
+}
+
+// Calls that were sent before the deletion, and arrive after it, do nothing.
+func TestDeleteQueue_LateCallsDoNothing(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	r.push(r.messages(3, 10)...)
+	late := r.another() // sends what the first one would have sent
+	late.push(late.messages(1, 10)...)
+	version := sequence(uint64(late.recall("q").Version))[20-13:]
+	first := r.purgeRequest(store.Ready, 1)
+	_, err := r.Purge(r.ctx(), r.p, first)
+	r.must(err)
+	_, err = r.Purge(r.ctx(), r.p, r.purgeRequest(store.Ready, 1))
+	r.must(err)
+	request := late.request(late.messages(1, 10))
+	request.Producer = "late"
+	for _, when := range []string{"deleted", "made again"} {
+		if when == "deleted" {
+			r.must(r.DeleteQueue(r.ctx(), "q", true))
+		} else {
+			r.push(r.messages(1, 10)...)
+		}
+		args := late.pushArgs(r.p, request)
+		args[pushVersion] = version
+		got, err := r.run(r.ctx(), call{op: "push", queue: "q", script: r.scripts["push"], keys: r.partitionKeys(r.p, 6), args: args})
+		r.must(err)
+		_, refused := otherSettings(got)
+		r.want("push, "+when, refused, true)
+		claim := call{op: "claim", queue: "q", script: r.scripts["claim"], keys: r.partitionKeys(r.p, 6), flat: true}
+		claim.args = claimArgs(late.claimRequest(1), firstTry, version)
+		got, err = r.run(r.ctx(), claim)
+		r.must(err)
+		r.want("claim, "+when, got.([]string)[0], claimRefused)
+	}
+	result, err := r.Purge(r.ctx(), r.p, first)
+	r.must(err)
+	r.want("a purge with an old number", result.Stale, true)
+	r.want("ready", r.stats().Ready, 1)
+}
+
+// A push waits for a deletion. One whose process has ended is given up in the end.
+func TestPush_WaitsForADeletionUntilItIsGivenUp(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	most := int64(7)
+	r.configure(store.Change{Create: true, MaxMessages: &most})
+	r.push(r.messages(1, 10)...)
+	base, _, err := r.latest(r.ctx(), "test", "q")
+	r.must(err)
+	span := optional(pointerTo(deletingFor.Milliseconds()))
+	marked, _, err := r.write(r.ctx(), "test", "q", base, 0, store.Change{}, span)
+	r.must(err)
+	_, err = r.spread(r.ctx(), "q", marked)
+	r.must(err)
+	for _, other := range []*rig{r, r.another()} {
+		ctx, end := context.WithTimeout(r.ctx(), 50*time.Millisecond)
+		_, err = other.Push(ctx, r.p, other.request(other.messages(1, 10)))
+		end()
+		r.want("push", errors.Is(err, store.ErrUnavailable) && errors.Is(err, errDeleting), true)
+	}
+	r.want("what is there is delivered", len(r.claim(5)), 1)
+	r.must(r.rdb.HSet(r.ctx(), r.metaKey("q"), "deleting", "1").Err())
+	r.push(r.messages(1, 10)...)
+	r.want("settings", r.configure(store.Change{}).MaxMessages, 7)
+	r.want("sent", r.stats().Counters.Sent, 2)
+	r.wantClean()
+}
+
+// breaking is a hook that refuses all commands after the first ones, as the end of the
+// process would. Its error is one after which nothing is tried again.
+type breaking struct{ left atomic.Int64 }
+
+func (b *breaking) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b *breaking) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if b.left.Add(-1) < 0 {
+			cmd.SetErr(redis.ErrClosed)
+			return redis.ErrClosed
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b *breaking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if b.left.Add(-1) < 0 {
+			for _, cmd := range cmds {
+				cmd.SetErr(redis.ErrClosed)
+			}
+			return redis.ErrClosed
+		}
+		return next(ctx, cmds)
+	}
+}
+
+// A deletion that ends after any of its calls can be repeated, or the queue be used again.
+func TestDeleteQueue_BrokenOffAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, goOn := range []bool{false, true} {
+		for _, force := range []bool{false, true} {
+			for calls := int64(1); ; calls++ {
+				if deletionEnded(t, calls, force, goOn) {
+					t.Logf("force %v: %d calls", force, calls)
+					break
+				}
+			}
+		}
+	}
+}
+
+// deletionEnded breaks a deletion off after so many calls, and reports whether that was too
+// late.
+func deletionEnded(t *testing.T, calls int64, force, goOn bool) bool {
+	t.Helper()
+	r := sharedRig(t)
+	partitions, most := 2, int64(9)
+	r.configure(store.Change{Create: true, Partitions: &partitions, MaxMessages: &most})
+	r.push(r.messages(1, 10)...)
+	if !force {
+		r.settle(store.Ack, r.claim(1)...)
+	}
+	hook := &breaking{}
+	hook.left.Store(1 << 40)
+	rdb := redistest.Shared(t).Client(t)
+	rdb.AddHook(hook)
+	broken := newRigWith(t, rdb, r.config)
+	broken.stats() // it has inspected the server
+	hook.left.Store(calls)
+	err := broken.DeleteQueue(t.Context(), "q", force)
+	if err == nil {
+		return true
+	}
+	r.want("broken off", errors.Is(err, store.ErrClosed), true)
+	if !goOn {
+		if err := r.DeleteQueue(r.ctx(), "q", force); err != nil && !errors.Is(err, store.ErrNotFound) {
+			t.Fatalf("repeated, after %d calls of the first: %v", calls, err)
+		}
+		_, lasting := r.keys()
+		r.want("keys that stay", lasting, []string(nil))
+		return false
+	}
+	if r.rdb.HGet(r.ctx(), r.metaKey("q"), "deleting").Val() > "1" {
+		r.must(r.rdb.HSet(r.ctx(), r.metaKey("q"), "deleting", "1").Err()) // it was so long ago
+	}
+	before, _, err := r.latest(r.ctx(), "test", "q")
+	r.must(err)
+	gone := before.gone()
+	number := r.number
+	r = r.another()
+	r.number = number
+	for i := range partitions {
+		if r.p.Index = i; i == 0 || !gone {
+			r.push(r.messages(1, 10)...)
+		}
+	}
+	r.p.Index = 0
+	if want := map[bool]int64{true: 0, false: 9}[gone]; r.configure(store.Change{}).MaxMessages != want {
+		t.Fatalf("after %d calls: limit %d, want %d", calls, r.configure(store.Change{}).MaxMessages, want)
+	}
+	if st := r.stats(); st.Ready < 1 {
+		t.Fatalf("after %d calls: %+v", calls, st)
+	}
+	r.wantClean()
+	return false
+}
+
+// A queue on several servers, one of which does not answer: the deletion fails, says so, and
+// succeeds when it is repeated.
+func TestDeleteQueue_OneMasterOfAClusterHangs(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.StartCluster(t, 3)
+	rdb := redistest.ClusterClient(t, nodes)
+	r := newRig(t, rdb)
+	partitions := 6
+	r.configure(store.Change{Create: true, Partitions: &partitions})
+	home, err := rdb.MasterForKey(r.ctx(), r.metaKey("q"))
+	r.must(err)
+	away := slices.IndexFunc(nodes, func(n *redistest.Server) bool { return n.Addr() != home.Options().Addr })
+	r.must(nodes[away].Freeze())
+	ctx, end := context.WithTimeout(r.ctx(), time.Second)
+	err = r.DeleteQueue(ctx, "q", false)
+	end()
+	r.want("while one hangs", errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded), true)
+	r.must(nodes[away].Thaw())
+	r.must(r.DeleteQueue(r.ctx(), "q", false))
+	for _, n := range nodes {
+		for _, key := range n.Client(t).Keys(r.ctx(), "*").Val() {
+			r.want("ttl of "+key, n.Client(t).TTL(r.ctx(), key).Val() > 0, true)
+		}
+	}
+}
