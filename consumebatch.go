@@ -94,7 +94,7 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 	for i, held := range all {
 		q.client.hooks.delivering(q.name, &held.Delivery)
 		holders[i].Held = held
-		deliveries[i] = makeDelivery(q, &held.Delivery, &holders[i])
+		deliveries[i].fill(q, &held.Delivery, &holders[i])
 		batch[i] = &deliveries[i]
 	}
 	err := h(ctx, batch)

@@ -44,17 +44,19 @@ type holder interface {
 }
 
 func newDelivery(q *Queue, d *store.Delivery, h holder) *Delivery {
-	made := makeDelivery(q, d, h)
-	return &made
+	made := &Delivery{}
+	made.fill(q, d, h)
+	return made
 }
 
-func makeDelivery(q *Queue, d *store.Delivery, h holder) Delivery {
-	id := d.Receipt.ID
-	return Delivery{
-		ID: id.String(), Queue: q.name, Key: d.Key, Headers: d.Headers, Body: d.Body,
-		Attempt: d.Receipt.Attempt - d.Earlier, Token: int64(d.Receipt.Attempt), Failures: d.Failures, Snoozes: d.Snoozes, MaxAttempts: d.MaxAttempts,
-		Due: fromInstant(d.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(d.Expiry),
-		queue: q, holder: h, recurs: d.Repeat != "",
+// fill makes what the store has handed out a delivery.
+func (d *Delivery) fill(q *Queue, from *store.Delivery, h holder) {
+	id := from.Receipt.ID
+	*d = Delivery{
+		ID: id.String(), Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
+		Attempt: from.Receipt.Attempt - from.Earlier, Token: int64(from.Receipt.Attempt), Failures: from.Failures, Snoozes: from.Snoozes, MaxAttempts: from.MaxAttempts,
+		Due: fromInstant(from.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(from.Expiry),
+		queue: q, holder: h, recurs: from.Repeat != "",
 	}
 }
 

@@ -21,5 +21,5 @@ func (d DedupID) AppendTo(b []byte) []byte {
 	if d.IsZero() {
 		return b
 	}
-	return idText.AppendEncode(b, d[:])
+	return ID(d).AppendTo(b)
 }

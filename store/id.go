@@ -1,9 +1,6 @@
 package store
 
-import (
-	"encoding/base32"
-	"encoding/binary"
-)
+import "encoding/binary"
 
 // ID identifies a message, and is never reused. It is a UUIDv7 whose last 16 bits are the
 // number of the message's partition, so an id alone is enough to find its message.
@@ -16,7 +13,10 @@ const idLen = 26
 
 // idText is Crockford's base 32 in lower case: no padding, the order of the text is
 // the order of the bytes, and no letter that could be read as a digit.
-var idText = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+const idText = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// A character of an id is 5 bits of it. The last one has 2 more than there are.
+const idBits, idSpare = 5, 2
 
 // idDigits are the values of the characters from '0' to 'z', 0xff for those that no id has.
 const idDigits = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09" +
@@ -42,7 +42,7 @@ func ParseID(s string) (ID, error) {
 
 // decodeID is base 32 without the copies that the general decoder makes.
 func decodeID(s string) (id ID, ok bool) {
-	const bits, spare = 5, 2 // of a character; the last one has more than an id needs
+	const bits, spare = idBits, idSpare
 	var high, low, digit uint64
 	for i := range idLen {
 		at := int(s[i]) - '0'
@@ -70,7 +70,18 @@ func (id ID) String() string {
 }
 
 // AppendTo appends what String returns to b.
-func (id ID) AppendTo(b []byte) []byte { return idText.AppendEncode(b, id[:]) }
+func (id ID) AppendTo(b []byte) []byte {
+	const mask, used = 1<<idBits - 1, idBits - idSpare
+	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
+	var text [idLen]byte
+	text[idLen-1] = idText[low<<idSpare&mask]
+	high, low = high>>used, low>>used|high<<(64-used)
+	for i := idLen - 2; i >= 0; i-- {
+		text[i] = idText[low&mask]
+		high, low = high>>idBits, low>>idBits|high<<(64-idBits)
+	}
+	return append(b, text[:]...)
+}
 
 // Partition returns the number of the partition that holds the message.
 func (id ID) Partition() int { return int(binary.BigEndian.Uint16(id[14:])) }

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"encoding/base32"
 	"errors"
 	"regexp"
 	"slices"
@@ -32,6 +33,28 @@ func TestIDText(t *testing.T) {
 		back, err := ParseID(text)
 		if err != nil || back != id {
 			t.Errorf("ParseID(%q) = %x, %v; want %x", text, back[:], err, id[:])
+		}
+	}
+}
+
+// The text of ids is stored data: it is what the general encoder makes of them.
+func TestIDTextIsBase32(t *testing.T) {
+	t.Parallel()
+	crockford := base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
+	var id ID
+	for i := range 1000 {
+		for j := range id {
+			id[j] = byte((i + 1) * (j + 3) * 37 >> (i % 5))
+		}
+		if got, want := id.String(), crockford.EncodeToString(id[:]); got != want {
+			t.Fatalf("%x as text is %q, want %q", id[:], got, want)
+		}
+	}
+	for bit := range 8 * len(id) {
+		id = ID{}
+		id[bit/8] = 0x80 >> (bit % 8)
+		if got, want := id.String(), crockford.EncodeToString(id[:]); got != want {
+			t.Fatalf("%x as text is %q, want %q", id[:], got, want)
 		}
 	}
 }

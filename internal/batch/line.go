@@ -71,6 +71,7 @@ const (
 // ticket is an item that waits, or is under way.
 type ticket[T, R any] struct {
 	item   T
+	many   []T             // instead of item, if they were started together
 	ctx    context.Context // of its caller; nil: it is not waited for
 	place  place
 	flight *flight // once it is under way
@@ -143,15 +144,42 @@ func (t *ticket[T, R]) stopTimer() {
 	}
 }
 
-// Start hands over items and returns at once; Done gets the results.
-func (l *Line[T, R]) Start(items ...T) {
+// Start hands over an item and returns at once; Done gets the result.
+func (l *Line[T, R]) Start(item T) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, item := range items {
+	t := l.ticket()
+	t.item = item
+	l.start(t)
+}
+
+// StartAll is Start for items that share calls, as far as they fit. It keeps items.
+func (l *Line[T, R]) StartAll(items []T) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for len(items) > 0 {
+		n := l.fitting(items)
 		t := l.ticket()
-		t.item, t.place = item, queued
-		l.waiting = append(l.waiting, t)
+		t.many, items = items[:n:n], items[n:]
+		l.start(t)
 	}
+}
+
+// fitting returns how many of items fit into one call, one at least.
+func (l *Line[T, R]) fitting(items []T) int {
+	n, bytes := 0, 0
+	for n < min(len(items), l.MaxItems) {
+		if bytes += l.Size(&items[n]); n > 0 && bytes > l.MaxBytes {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+func (l *Line[T, R]) start(t *ticket[T, R]) {
+	t.place = queued
+	l.waiting = append(l.waiting, t)
 	if l.enter() {
 		l.serveAside()
 	}

@@ -264,6 +264,59 @@ func TestStart_ResultsArriveInTheOrderOfItems(t *testing.T) {
 	})
 }
 
+func TestStartAll_SharesCallsAsFarAsTheyFit(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name  string
+		items []int // together
+		alone []int // afterwards
+		last  int   // awaited
+		calls [][]int
+	}{
+		{"one call", []int{2, 3, 4}, nil, 9, [][]int{{1}, {2, 3, 4, 9}}},
+		{"as many as fit", []int{2, 3, 4, 5, 6}, []int{7}, 9, [][]int{{1}, {2, 3, 4, 5, 6}, {7, 9}}},
+		{"more than fit", []int{2, 3, 4, 5, 6, 7, 8}, []int{9}, 10, [][]int{{1}, {2, 3, 4, 5, 6}, {7, 8, 9, 10}}},
+		{"large ones", []int{60, 50, 40, 200, 2}, []int{3}, 4, [][]int{{1}, {60}, {50, 40}, {200}, {2, 3, 4}}},
+		{"none", nil, []int{2}, 3, [][]int{{1}, {2, 3}}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := newPlace()
+				p.hold = make(chan struct{})
+				var running sync.WaitGroup
+				p.line.Go = running.Go
+				var done []int
+				p.line.Done = func(items, results []int) {
+					for i, item := range items {
+						if results[i] != 2*item {
+							t.Errorf("item %d has the result %d", item, results[i])
+						}
+					}
+					done = append(done, items...)
+				}
+				p.line.Start(1)
+				synctest.Wait()
+				p.line.StartAll(test.items)
+				for _, item := range test.alone {
+					p.line.Start(item)
+				}
+				waiter := p.do(t.Context(), test.last)
+				close(p.hold)
+				running.Wait()
+				if a := <-waiter; a.result != 2*test.last {
+					t.Errorf("%+v", a)
+				}
+				if want := slices.Concat([]int{1}, test.items, test.alone); !slices.Equal(done, want) {
+					t.Errorf("done: %v, want %v", done, want)
+				}
+				p.want(t, test.calls...)
+			})
+		})
+	}
+}
+
 func TestThoseWhoComeAndGoCostNoMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

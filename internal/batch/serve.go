@@ -37,7 +37,7 @@ func (l *Line[T, R]) board(f *flight, aboard *[]*ticket[T, R]) (context.Context,
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	*aboard = (*aboard)[:0]
-	n, bytes := 0, 0
+	n, size := 0, load{}
 	for _, t := range l.waiting {
 		if t.place == left {
 			l.gone--
@@ -49,11 +49,12 @@ func (l *Line[T, R]) board(f *flight, aboard *[]*ticket[T, R]) (context.Context,
 			n++
 			continue
 		}
-		size := l.Size(&t.item)
-		if len(*aboard) == l.MaxItems || len(*aboard) > 0 && bytes+size > l.MaxBytes {
+		more := l.load(t)
+		if len(*aboard) > 0 && (size.items+more.items > l.MaxItems || size.bytes+more.bytes > l.MaxBytes) {
 			break
 		}
-		bytes += size
+		size.items += more.items
+		size.bytes += more.bytes
 		n++
 		t.place, t.flight = flying, f
 		*aboard = append(*aboard, t)
@@ -63,11 +64,37 @@ func (l *Line[T, R]) board(f *flight, aboard *[]*ticket[T, R]) (context.Context,
 		l.busy--
 		return nil, nil
 	}
-	items := make([]T, len(*aboard))
-	for i, t := range *aboard {
-		items[i] = t.item
+	return l.depart(f, *aboard), gather(*aboard, size.items)
+}
+
+// load is what a ticket adds to a call.
+type load struct{ items, bytes int }
+
+func (l *Line[T, R]) load(t *ticket[T, R]) load {
+	if t.many == nil {
+		return load{1, l.Size(&t.item)}
 	}
-	return l.depart(f, *aboard), items
+	bytes := 0
+	for i := range t.many {
+		bytes += l.Size(&t.many[i])
+	}
+	return load{len(t.many), bytes}
+}
+
+// gather returns the items of a call.
+func gather[T, R any](aboard []*ticket[T, R], n int) []T {
+	if len(aboard) == 1 && aboard[0].many != nil {
+		return aboard[0].many
+	}
+	items := make([]T, 0, n)
+	for _, t := range aboard {
+		if t.many == nil {
+			items = append(items, t.item)
+		} else {
+			items = append(items, t.many...)
+		}
+	}
+	return items
 }
 
 // depart returns the context of a call: it ends when all callers have left, and when
@@ -107,12 +134,15 @@ func latest[T, R any](aboard []*ticket[T, R]) (time.Time, bool) {
 
 // land hands out results. A ticket must not be touched once its caller has been answered.
 func (l *Line[T, R]) land(aboard []*ticket[T, R], items []T, results []R) {
-	awaited := 0
+	awaited, at := 0, 0
 	for i, t := range aboard {
 		if t.ctx != nil {
 			awaited++
-			t.answer <- results[i]
+			t.answer <- results[at]
 			aboard[i] = nil
+			at++
+		} else {
+			at += max(1, len(t.many))
 		}
 	}
 	if awaited == len(aboard) {
@@ -133,10 +163,15 @@ func (l *Line[T, R]) land(aboard []*ticket[T, R], items []T, results []R) {
 func (l *Line[T, R]) started(aboard []*ticket[T, R], items []T, results []R) ([]T, []R) {
 	var its []T
 	var theirs []R
-	for i, t := range aboard {
-		if t != nil {
-			its, theirs = append(its, items[i]), append(theirs, results[i])
+	at := 0
+	for _, t := range aboard {
+		if t == nil { // it was awaited
+			at++
+			continue
 		}
+		end := at + max(1, len(t.many))
+		its, theirs = append(its, items[at:end]...), append(theirs, results[at:end]...)
+		at = end
 	}
 	return its, theirs
 }
@@ -152,6 +187,6 @@ func (l *Line[T, R]) ticket() *ticket[T, R] {
 // discard takes back a ticket that nobody else knows any more.
 func (l *Line[T, R]) discard(t *ticket[T, R]) {
 	var none T
-	t.item, t.ctx, t.flight = none, nil, nil
+	t.item, t.many, t.ctx, t.flight = none, nil, nil, nil
 	l.spare.Put(t)
 }

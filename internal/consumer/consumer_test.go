@@ -230,3 +230,29 @@ func TestBackoffOfTheUserIsNotTrusted(t *testing.T) {
 		})
 	}
 }
+
+func TestHoldings_RemoveTwiceAndInAnyOrder(t *testing.T) {
+	t.Parallel()
+	s, all := newHoldings(), make([]*Held, 7)
+	for i := range all {
+		all[i] = &Held{}
+	}
+	s.add(all[:5])
+	s.remove(all[0])
+	s.remove(all[0])
+	s.add(all[5:])
+	s.removeSettled([]settling{{held: all[6]}, {held: all[3]}, {held: all[0]}})
+	left := s.all()
+	if len(left) != 4 {
+		t.Fatalf("%d left, want 4", len(left))
+	}
+	for _, i := range []int{1, 2, 4, 5} {
+		if !slices.Contains(left, all[i]) {
+			t.Errorf("%d is not held any more", i)
+		}
+		s.remove(all[i])
+	}
+	if left := s.all(); len(left) != 0 {
+		t.Errorf("%d left, want none", len(left))
+	}
+}

@@ -2,6 +2,7 @@ package consumer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,11 +22,13 @@ type Held struct {
 	mu       sync.Mutex
 	deadline time.Time // the lease cannot have run out before
 	until    time.Time // not to be extended after; zero: no limit
+	place    int32     // in holdings, from 1; 0: not held
 	phase    phase
 	unknown  bool  // the store has said that it does not know the lease
 	lost     bool  // to somebody else, before there was a verdict
 	cause    error // why it is not to be worked on any more
 	end      context.CancelCauseFunc
+	group    *group // of the batch whose handler works on it
 }
 
 // size is about what the delivery takes in memory.
@@ -40,7 +43,7 @@ func size(d *store.Delivery) int {
 }
 
 // phase is how far a held delivery is.
-type phase int
+type phase uint8
 
 const (
 	open     phase = iota // no verdict yet
@@ -65,7 +68,7 @@ func (h *Held) Settle(ctx context.Context, v Verdict) error {
 func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.mayBegin(timeout, margin); err != nil {
+	if err := h.mayBegin(time.Now(), timeout, margin); err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(parent)
@@ -74,25 +77,26 @@ func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (con
 }
 
 // beginIn is begin for a delivery of a batch, whose handler has one context for all.
-func (h *Held) beginIn(g *group, timeout, margin time.Duration) error {
+func (h *Held) beginIn(g *group, now time.Time, timeout, margin time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.mayBegin(timeout, margin); err != nil {
+	if err := h.mayBegin(now, timeout, margin); err != nil {
 		return err
 	}
-	h.end = g.join()
+	g.join()
+	h.group = g
 	return nil
 }
 
-func (h *Held) mayBegin(timeout, margin time.Duration) error {
-	if h.cause == nil && h.phase != settled && time.Until(h.deadline) <= margin {
+func (h *Held) mayBegin(now time.Time, timeout, margin time.Duration) error {
+	if h.cause == nil && h.phase != settled && h.deadline.Sub(now) <= margin {
 		h.cause = store.ErrLeaseLost
 	}
 	if h.cause != nil {
 		return h.cause
 	}
 	if timeout > 0 {
-		if until := time.Now().Add(timeout); h.until.IsZero() || until.Before(h.until) {
+		if until := now.Add(timeout); h.until.IsZero() || until.Before(h.until) {
 			h.until = until
 		}
 	}
@@ -106,8 +110,17 @@ func (h *Held) stop(cause error) {
 	if h.cause == nil {
 		h.cause = cause
 	}
+	h.endWork(cause)
+}
+
+// endWork ends the context of the handler, or for a batch the work on this delivery.
+func (h *Held) endWork(cause error) {
 	if h.end != nil {
 		h.end(cause)
+	}
+	if h.group != nil {
+		h.group.leave(cause)
+		h.group = nil
 	}
 }
 
@@ -139,9 +152,7 @@ func (h *Held) isLost() bool {
 func (h *Held) finish() (cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.end != nil {
-		h.end(nil)
-	}
+	h.endWork(nil)
 	return h.cause
 }
 
@@ -204,44 +215,53 @@ func (h *Held) setUnderWay(until time.Time) {
 	}
 }
 
-// holdings are all deliveries that a consumer holds.
+// holdings are all deliveries that a consumer holds. Each knows its place.
 type holdings struct {
-	mu  sync.Mutex
-	set map[*Held]struct{}
+	mu   sync.Mutex
+	held []*Held
 }
 
-func newHoldings() *holdings { return &holdings{set: map[*Held]struct{}{}} }
+func newHoldings() *holdings { return &holdings{} }
 
 func (s *holdings) add(all []*Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range all {
-		s.set[h] = struct{}{}
+		s.held = append(s.held, h)
+		h.place = int32(len(s.held))
 	}
 }
 
 func (s *holdings) remove(h *Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.set, h)
+	s.drop(h)
+}
+
+// drop puts the last one in the place of h, unless h is not held any more.
+func (s *holdings) drop(h *Held) {
+	if h.place == 0 {
+		return
+	}
+	end := len(s.held) - 1
+	last := s.held[end]
+	s.held[h.place-1], last.place = last, h.place
+	s.held[end], s.held = nil, s.held[:end]
+	h.place = 0
 }
 
 func (s *holdings) removeSettled(all []settling) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range all {
-		delete(s.set, all[i].held)
+		s.drop(all[i].held)
 	}
 }
 
 func (s *holdings) all() []*Held {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*Held, 0, len(s.set))
-	for h := range s.set {
-		all = append(all, h)
-	}
-	return all
+	return slices.Clone(s.held)
 }
 
 // stopAll ends the work on everything.

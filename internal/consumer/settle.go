@@ -120,9 +120,12 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	return err
 }
 
-// start is settle for callers that do not wait: over is called at the end. The deliveries
-// are underWay already.
-func (s *settler) start(t target, items ...settling) { s.line(t).Start(items...) }
+// start is settle for callers that do not wait: over is called at the end. The delivery is
+// underWay already.
+func (s *settler) start(t target, item settling) { s.line(t).Start(item) }
+
+// startAll is start for several deliveries of a partition. It keeps items.
+func (s *settler) startAll(t target, items []settling) { s.line(t).StartAll(items) }
 
 // conclude ends what start began, in the order of items, which it changes. A delivery whose
 // verdict the store refused is held still, and has failed.
@@ -136,7 +139,10 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 			s.start(target{item.held.Partition, failed.Verdict}, again)
 			continue
 		}
-		s.outcomes.report(item.outcome(v, said[i].code, s.note(item.held, v, said[i])))
+		err := s.note(item.held, v, said[i])
+		if err != nil || v != store.Ack || s.outcomes.observe != nil { // else there is nothing to report
+			s.outcomes.report(item.outcome(v, said[i].code, err))
+		}
 		over = append(over, item)
 	}
 	if len(over) > 0 {

@@ -85,15 +85,15 @@ func TestSlots_SharesFollowTheWeights(t *testing.T) {
 		{"as many slots as weights", 10, [3]time.Duration{50 * ms, 50 * ms, 50 * ms}},
 		{"shares that are not whole slots", 4, [3]time.Duration{50 * ms, 50 * ms, 50 * ms}},
 		{"one slot", 1, [3]time.Duration{10 * ms, 10 * ms, 10 * ms}},
-		{"light queue with slow handlers", 10, [3]time.Duration{50 * ms, 50 * ms, 5000 * ms}},
-		{"heavy queue with slow handlers", 10, [3]time.Duration{5000 * ms, 50 * ms, 50 * ms}},
+		{"light queue with slow handlers", 10, [3]time.Duration{50 * ms, 50 * ms, 1000 * ms}},
+		{"heavy queue with slow handlers", 10, [3]time.Duration{1000 * ms, 50 * ms, 50 * ms}},
 		{"one slot, mixed", 1, [3]time.Duration{10 * ms, 300 * ms, 70 * ms}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				const lasts = 10 * time.Minute
+				const lasts = 3 * time.Minute
 				weights, all := [3]int{6, 3, 1}, [3]*sharer{}
 				for i := range all {
 					all[i] = &sharer{weight: weights[i], most: test.slots, takes: test.takes[i]}
@@ -113,7 +113,7 @@ func TestSlots_SharesFollowTheWeights(t *testing.T) {
 func TestSlots_IdleQueueLeavesItsShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		idle := &sharer{weight: 1000, most: 10, takes: time.Second, from: 59 * time.Second}
+		idle := &sharer{weight: 1000, most: 10, takes: time.Second, from: time.Hour}
 		busy := &sharer{weight: 1, most: 10, takes: time.Second}
 		contend(t, 10, 59*time.Second, idle, busy)
 		if idle.runs > 0 || busy.served != 590*time.Second {
@@ -142,17 +142,17 @@ func TestSlots_PastUseIsForgotten(t *testing.T) {
 		takes time.Duration
 		want  time.Duration // that the light queue works after the other has come
 	}{
-		{"short handlers", 10 * time.Millisecond, 2 * time.Minute},
-		{"handlers that end a minute later", time.Hour + time.Minute, 10*time.Minute + time.Minute},
+		{"short handlers", 100 * time.Millisecond, 2 * time.Minute},
+		{"handlers that end a minute later", 11 * time.Minute, 10*time.Minute + time.Minute},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				early := &sharer{weight: 1, most: 10, takes: test.takes}
-				late := &sharer{weight: 9, most: 10, takes: 10 * time.Millisecond, from: time.Hour}
-				contend(t, 10, time.Hour+2*time.Minute, early, late)
-				if got := early.served - 10*time.Hour; got < test.want*3/4 || got > test.want*5/4 {
+				late := &sharer{weight: 9, most: 10, takes: 100 * time.Millisecond, from: 10 * time.Minute}
+				contend(t, 10, 12*time.Minute, early, late)
+				if got := early.served - 100*time.Minute; got < test.want*3/4 || got > test.want*5/4 {
 					t.Errorf("it worked for %s, want about %s", got, test.want)
 				}
 			})

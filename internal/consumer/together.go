@@ -74,9 +74,9 @@ func (w *work) runBatch(life, lasting context.Context, all []*Held, done func())
 	defer done()
 	w.recordStarts(life, all)
 	g := newGroup(lasting)
-	started := all[:0:0]
+	started, now := make([]*Held, 0, len(all)), time.Now()
 	for _, h := range all {
-		if err := h.beginIn(g, w.config.Timeout, w.config.margin()); err != nil {
+		if err := h.beginIn(g, now, w.config.Timeout, w.config.margin()); err != nil {
 			w.dropUnstarted(h, err, 0)
 			continue
 		}
@@ -154,12 +154,12 @@ func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
 		w.report(h, results[i])
 		if item, v, ok := w.concluded(h, causes[i], results[i], took); ok {
 			h.setUnderWay(until)
-			verdicts = add(verdicts, target{h.Partition, v}, item)
+			verdicts = add(verdicts, target{h.Partition, v}, item, len(all)-i)
 		}
 		h.turn.Unlock()
 	}
 	for i := range verdicts {
-		w.settleAll(verdicts[i].target, verdicts[i].items...)
+		w.settleAll(verdicts[i].target, verdicts[i].items)
 	}
 }
 
@@ -169,11 +169,12 @@ type verdicts struct {
 	items  []settling
 }
 
-func add(all []verdicts, t target, item settling) []verdicts {
+// add adds a delivery to those with the same verdict, of which there are at most most.
+func add(all []verdicts, t target, item settling, most int) []verdicts {
 	i := slices.IndexFunc(all, func(v verdicts) bool { return v.target == t })
 	if i < 0 {
 		i = len(all)
-		all = append(all, verdicts{target: t})
+		all = append(all, verdicts{target: t, items: make([]settling, 0, most)})
 	}
 	all[i].items = append(all[i].items, item)
 	return all
@@ -204,20 +205,11 @@ func newGroup(parent context.Context) *group {
 	return &group{ctx: ctx, end: end, left: 1}
 }
 
-// join adds a delivery and returns what ends the work on it. That is called with the
-// delivery's lock held, and does nothing the second time.
-func (g *group) join() context.CancelCauseFunc {
+// join adds a delivery.
+func (g *group) join() {
 	g.mu.Lock()
+	defer g.mu.Unlock()
 	g.left++
-	g.mu.Unlock()
-	ended := false
-	return func(cause error) {
-		if ended {
-			return
-		}
-		ended = true
-		g.leave(cause)
-	}
 }
 
 func (g *group) leave(cause error) {

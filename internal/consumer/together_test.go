@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -11,16 +12,24 @@ import (
 func TestGroup_EndsWithTheLastOfItsDeliveries(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t.Context())
-	first := g.join()
-	first(store.ErrCancelled) // while others are still to join
-	second, third := g.join(), g.join()
+	var first, second, third Held
+	begin := func(h *Held) {
+		h.deadline = time.Now().Add(time.Minute)
+		if err := h.beginIn(g, time.Now(), 0, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin(&first)
+	first.stop(store.ErrCancelled) // while others are still to join
+	begin(&second)
+	begin(&third)
 	g.leave(nil)
-	second(store.ErrCancelled)
-	second(store.ErrCancelled)
+	second.stop(store.ErrCancelled)
+	second.stop(store.ErrCancelled)
 	if err := g.ctx.Err(); err != nil {
 		t.Fatalf("%v while a delivery is worked on", err)
 	}
-	third(store.ErrLeaseLost)
+	third.stop(store.ErrLeaseLost)
 	if cause := context.Cause(g.ctx); !errors.Is(cause, store.ErrLeaseLost) {
 		t.Errorf("the context ended with %v, want the cause of the last", cause)
 	}
@@ -29,7 +38,8 @@ func TestGroup_EndsWithTheLastOfItsDeliveries(t *testing.T) {
 func TestGroup_WithoutDeliveriesEnds(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t.Context())
-	g.join()(store.ErrCancelled)
+	g.join()
+	g.leave(store.ErrCancelled)
 	g.leave(nil)
 	if g.ctx.Err() == nil {
 		t.Error("the context lives on")

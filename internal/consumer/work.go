@@ -77,17 +77,17 @@ func (w *work) finish() (returned, done <-chan struct{}) {
 // The leases are counted from before the claim, so that the estimate can only be too
 // short.
 func (w *work) accept(life context.Context, p store.Partition, deliveries []store.Delivery, claimed time.Time) {
-	all := make([]*Held, len(deliveries))
+	all := w.newHeld(len(deliveries))
 	now, deadline := time.Now(), claimed.Add(w.config.Lease)
-	for i, d := range deliveries {
-		h := &Held{Partition: p, Delivery: d, settler: w.settler, since: claimed, queued: now, deadline: deadline}
+	for i, h := range all {
+		h.Partition, h.Delivery, h.settler = p, deliveries[i], w.settler
+		h.since, h.queued, h.deadline = claimed, now, deadline
 		if w.config.MaxHold > 0 {
 			h.until = claimed.Add(w.config.MaxHold)
 		}
 		if w.config.AtMostOnce {
 			h.phase = settled
 		}
-		all[i] = h
 	}
 	if w.isStopping() && !w.config.AtMostOnce {
 		w.release(life, all)
@@ -97,6 +97,24 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 	w.gates[p.Index].expect(deadline)
 	w.backlog.add(all)
 	w.ring()
+}
+
+// newHeld returns n of them: for batches, of which all are done at about the same time, in
+// one piece of memory, elsewhere each of its own, so that a slow handler does not keep the
+// messages of others in memory.
+func (w *work) newHeld(n int) []*Held {
+	all := make([]*Held, n)
+	if w.config.HandleBatch != nil {
+		chunk := make([]Held, n)
+		for i := range all {
+			all[i] = &chunk[i]
+		}
+		return all
+	}
+	for i := range all {
+		all[i] = &Held{}
+	}
+	return all
 }
 
 // ring has the dispatcher look, if there is one.
@@ -179,16 +197,23 @@ func (w *work) dropUnstarted(h *Held, cause error, delay int64) {
 // settle hands over a verdict.
 func (w *work) settle(h *Held, v Verdict) {
 	h.setUnderWay(time.Now().Add(w.config.Lease))
-	w.settleAll(target{h.Partition, v.Verdict}, newSettling(h, v))
+	w.startSettling(target{h.Partition, v.Verdict}, newSettling(h, v))
 }
 
-// settleAll hands over verdicts on deliveries that are underWay. They count as held until
+// startSettling hands over a verdict on a delivery that is underWay. It counts as held until
 // the store knows, so a store that is slow or away keeps more from being claimed, and
 // [work.finish] waits.
-func (w *work) settleAll(t target, items ...settling) {
+func (w *work) startSettling(t target, item settling) {
+	w.settling.Add(1)
+	w.capacity.settling(t.partition.Index, 1)
+	w.settler.start(t, item)
+}
+
+// settleAll is startSettling for several deliveries of a partition. It keeps items.
+func (w *work) settleAll(t target, items []settling) {
 	w.settling.Add(len(items))
 	w.capacity.settling(t.partition.Index, len(items))
-	w.settler.start(t, items...)
+	w.settler.startAll(t, items)
 }
 
 // call runs the handler within its time.
@@ -230,7 +255,7 @@ func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
 	item, v, ok := w.concluded(h, cause, err, took)
 	if ok {
 		h.setUnderWay(time.Now().Add(w.config.Lease))
-		w.settleAll(target{h.Partition, v}, item)
+		w.startSettling(target{h.Partition, v}, item)
 	}
 }
 
