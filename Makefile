@@ -18,7 +18,7 @@ run: ## run the demo: a day of flights on the in-memory store
 	$(GO) run ./cmd/dueq demo
 
 .PHONY: deps
-deps: ## install what the tests need and Go does not bring: redis-server
+deps: ## install what the tests need and Go does not bring: redis-server, luacheck
 	@.ci/deps
 
 .PHONY: test

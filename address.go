@@ -75,7 +75,7 @@ func withPort(host, port string) string {
 	return host
 }
 
-// redact tells what err says, unless that could be or hold the password.
+// redact returns the text of err, unless that could be or contain the password.
 func (a *address) redact(err error) string {
 	text := err.Error()
 	if inner, ok := errors.AsType[*url.Error](err); ok {
@@ -148,7 +148,7 @@ func dialCluster(a *address) (redis.UniversalClient, error) {
 	return redis.NewClusterClient(o), nil
 }
 
-// popScheme returns the scheme that tells go-redis whether to use TLS.
+// popScheme returns the scheme by which go-redis decides whether to use TLS.
 func (a *address) popScheme() string {
 	if v, _ := a.pop("tls"); v == "true" {
 		return "rediss"

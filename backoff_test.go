@@ -24,7 +24,7 @@ func TestBackoff(t *testing.T) {
 		{"second", time.Second, time.Hour, 2, 2 * time.Second},
 		{"sixth", time.Second, time.Hour, 6, 32 * time.Second},
 		{"capped", time.Second, time.Hour, 13, time.Hour},
-		{"capped for ever", time.Second, time.Hour, 1 << 40, time.Hour},
+		{"capped after many failures", time.Second, time.Hour, 1 << 40, time.Hour},
 		{"no failure", time.Second, time.Hour, 0, time.Second},
 		{"base above the cap", time.Hour, time.Second, 3, time.Second},
 		{"none", 0, time.Hour, 1 << 40, 0},

@@ -19,7 +19,7 @@ import (
 )
 
 // The benchmarks run on a Redis of their own, with bodies of 100 bytes, and report what
-// a message costs: docs/PERFORMANCE.md tells how to read them.
+// a message costs: docs/PERFORMANCE.md explains how to read them.
 
 const benchBody = 100
 
@@ -52,7 +52,7 @@ func (m *meter) start() {
 	m.client, m.began = processorTime(m.b), time.Now()
 }
 
-// report tells what each of n messages has cost.
+// report reports what each of n messages has cost.
 func (m *meter) report(n int64) {
 	m.b.Helper()
 	took, client := time.Since(m.began), processorTime(m.b)-m.client

@@ -73,7 +73,7 @@ type ConsumeOptions struct {
 // When ctx ends, no more messages are taken, those that wait for a handler are
 // released at once, and handlers that run have c.Grace to finish. Then their contexts
 // end, and what they do not finish is released. No attempt is lost. Consume returns
-// nil when all has stopped, or an error that tells how many handlers ignored the end
+// nil when all has stopped, or an error that says how many handlers ignored the end
 // of their context for 5 s and still run.
 //
 // While the store cannot be reached, Consume logs that once, keeps trying, and goes on

@@ -57,13 +57,13 @@ func TestHandlerResults(t *testing.T) {
 			"a long text is cut at a rune", func(context.Context, *dueq.Delivery) error { return errors.New(strings.Repeat("€", 400)) },
 			dueq.Scheduled, time.Hour, strings.Repeat("€", 341),
 		},
-		{"acked by itself", func(ctx context.Context, d *dueq.Delivery) error { return errors.Join(d.Ack(ctx), errNoLuck) }, "", 0, ""},
+		{"acked by its handler", func(ctx context.Context, d *dueq.Delivery) error { return errors.Join(d.Ack(ctx), errNoLuck) }, "", 0, ""},
 		{
-			"nacked by itself", func(ctx context.Context, d *dueq.Delivery) error { return d.Nack(ctx, time.Minute, errNoLuck) },
+			"nacked by its handler", func(ctx context.Context, d *dueq.Delivery) error { return d.Nack(ctx, time.Minute, errNoLuck) },
 			dueq.Scheduled, time.Minute, "no luck",
 		},
 		{
-			"rejected by itself", func(ctx context.Context, d *dueq.Delivery) error { return d.Reject(ctx, nil) },
+			"rejected by its handler", func(ctx context.Context, d *dueq.Delivery) error { return d.Reject(ctx, nil) },
 			dueq.Dead, 0, "",
 		},
 		{"not JSON", dueq.JSON(func(context.Context, int, *dueq.Delivery) error { return nil }), dueq.Dead, 0, "decode the body: unexpected end of JSON input"},

@@ -20,8 +20,8 @@ type DeleteQueueOptions struct {
 // Its consumers, in all processes, notice within 2 s: they stop as when their ctx ends, and
 // Consume returns [ErrNotFound]. Receive returns ErrNotFound, too. A handler that runs goes
 // on; with o.Force its message is gone, so its context ends with [ErrLeaseLost] when the
-// lease would be extended, and Ack returns nil, or ErrLeaseLost if it comes after that. Whoever sends to the queue
-// afterwards makes a new one, with the default settings, as does whoever consumes it: so stop
+// lease would be extended, and Ack returns nil, or ErrLeaseLost if it comes after that. A program that sends to
+// the queue afterwards, or consumes it, makes a new one with the default settings: so stop
 // the producers first. (A consumer that has not noticed before goes on with the new queue, if that
 // has as many partitions.) No call that was made before the deletion has an effect on the
 // new queue.

@@ -53,7 +53,7 @@ func TestOpenRefusesBadURLs(t *testing.T) {
 				t.Fatalf("%v, want ErrInvalid with %q", err, test.want)
 			}
 			if strings.Contains(err.Error(), "secret") {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error contains the password: %v", err)
 			}
 		})
 	}
@@ -72,7 +72,7 @@ func TestOpenTellsThatNobodyAnswers(t *testing.T) {
 			t.Errorf("%s: %v, want ErrUnavailable or the error of ctx", url, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "secret") {
-			t.Errorf("the error tells the password: %v", err)
+			t.Errorf("the error contains the password: %v", err)
 		}
 	}
 }

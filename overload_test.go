@@ -17,7 +17,7 @@ func compute() (sum uint64) {
 	return sum
 }
 
-// TestConsume_OverloadedProcessor runs so many handlers that compute that the goroutines
+// TestConsume_OverloadedProcessor runs more computing handlers than cores, so that the goroutines
 // which extend their leases do not get a processor in time. The work must not be done in
 // vain: a consumer that put its own leases back would begin again without end.
 func TestConsume_OverloadedProcessor(t *testing.T) {

@@ -108,7 +108,7 @@ func TestPromise3OneHolderAtATime(t *testing.T) {
 			r.Errorf("cause %v, late ack %v: want ErrLeaseLost", cause, late)
 		}
 		if held := ended.Sub(claimed); held < lease/2 || held >= lease {
-			r.Errorf("the handler was told to stop after %s of a lease of %s", held, lease)
+			r.Errorf("the handler's context ended after %s of a lease of %s", held, lease)
 		}
 		if wait := again.Sub(claimed); wait < lease || wait > lease+time.Second {
 			r.Errorf("delivered again after %s, want within a second after %s", wait, lease)
@@ -201,7 +201,7 @@ func TestPromise4LostRepliesBurnNothing(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeOptions{})
-		r.sleep(20 * time.Second) // less than a lease: nothing comes back by itself
+		r.sleep(20 * time.Second) // less than a lease: nothing comes back
 		_, err := consumer.end()
 		r.must(err)
 		if s := r.stats(); seen.total() != messages || s.Counters.Acked != messages || s.Counters.LeaseLost != 0 {
@@ -411,7 +411,7 @@ func TestPromise8HandlerThatDoesNotStopIsNamed(t *testing.T) {
 		synctest.Wait()
 		took, err := consumer.end()
 		if err == nil || took > 8*time.Second {
-			r.Errorf("stopped after %s with error %v: want one that tells of a handler", took, err)
+			r.Errorf("stopped after %s with error %v: want one that names a handler", took, err)
 		}
 		if m := r.get(id); m.State != dueq.Ready || m.Failures != 0 {
 			r.Errorf("not released unharmed: %+v", m)

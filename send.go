@@ -25,10 +25,10 @@ import (
 // and the id is empty. If ctx has no deadline, Send returns ErrUnavailable when the store
 // has not accepted the message within Options.SendTimeout.
 //
-// Calls from many goroutines go together, without waiting for company: what comes while
-// a call to a partition is under way makes up the next. Each keeps its own result and
-// ctx. Costs one round trip, shared with the others; one more when it had to wait for
-// the one before.
+// Concurrent sends to a partition are batched without added delay: while one call is in
+// flight, the next batch collects. Each send keeps its own result and ctx. It costs one
+// round trip, shared with the others of its batch, and up to one more of waiting for the
+// call before.
 func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
@@ -104,7 +104,7 @@ func (q *Queue) push(ctx context.Context, m store.Message, again bool) SendResul
 	return r
 }
 
-// sendResult tells what became of a message.
+// sendResult reports what became of a message.
 func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 	switch {
 	case o.Err != nil && producer.Definite(o.Err):

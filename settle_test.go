@@ -157,7 +157,7 @@ func (r *rig) nackOneWayOrAnother(i int, d *dueq.Delivery) {
 		ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		delay, want = time.Hour, context.DeadlineExceeded
-		r.settleBehind(d, store.Reject) // else it could be told with the others
+		r.settleBehind(d, store.Reject) // else it could be settled with the others
 	}
 	if err := d.Nack(ctx, delay, errNoLuck); !errors.Is(err, want) {
 		r.Errorf("delivery %d: %v, want %v", i, err, want)
@@ -220,8 +220,8 @@ func TestAckAll_SharesCallsAndReportsEachFailure(t *testing.T) {
 			r.Fatalf("%v: want the errors of 2 messages", err)
 		}
 		for _, err := range joined.Unwrap() {
-			told, ok := errors.AsType[*dueq.Error](err)
-			if !ok || !errors.Is(err, dueq.ErrLeaseLost) || !slices.Contains(ids, told.ID) {
+			failed, ok := errors.AsType[*dueq.Error](err)
+			if !ok || !errors.Is(err, dueq.ErrLeaseLost) || !slices.Contains(ids, failed.ID) {
 				r.Errorf("%v", err)
 			}
 		}

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// turn tells which partition gets the next message without a key. What is sent at the
-// same time stays together, so that it shares calls; what is sent one by one is spread.
+// turn chooses the partition of the next message without a key: round-robin, except that
+// concurrent sends share a partition, so that they can be batched.
 type turn struct {
 	sending atomic.Int64 // calls of Send under way
 

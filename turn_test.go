@@ -27,7 +27,7 @@ func (s *distant) Push(ctx context.Context, p store.Partition, r store.PushReque
 
 func (s *distant) Close() error { return nil }
 
-// overPartitions returns a queue of the rig's store with so many partitions.
+// overPartitions returns a queue of the rig's store with n partitions.
 func (r *rig) overPartitions(s store.Store, n int) *dueq.Queue {
 	q := r.over(s)
 	err := q.Create(r.Context(), dueq.Settings{Partitions: n})

@@ -15,7 +15,7 @@
 // [Client.Work] does that for all queues of a dueq.Worker.
 //
 // To test a whole consumer, with its goroutines and timers, use dueq.NewMemory inside
-// testing/synctest instead: there time passes by itself as soon as everybody waits.
+// testing/synctest instead: there time passes as soon as all goroutines wait.
 package dueqtest
 
 import (

@@ -194,7 +194,7 @@ type Stats struct {
 	Counters    Counters
 }
 
-// EventKind tells what an Event is about.
+// EventKind is what an Event is about.
 type EventKind string
 
 // Kinds of events.

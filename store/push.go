@@ -20,7 +20,7 @@ type PushRequest struct {
 	Messages []Message // 1 to MaxBatch, MaxBatchBytes together
 }
 
-// PushResult tells what became of one message: OK (stored, now or by an earlier
+// PushResult reports what became of one message: OK (stored, now or by an earlier
 // try), Known (Holder has the DedupID), Duplicate (Holder has the key), Conflict (another
 // live message has the id), Full, TooFar, Expires (the TTL ends before the due time), Stale.
 //

@@ -6,7 +6,7 @@ import (
 )
 
 // Receipt is the proof of one delivery. No two deliveries ever have the same one,
-// so a settle with an old receipt can be told from one with the current receipt.
+// so a settle with an old receipt differs from one with the current receipt.
 type Receipt struct {
 	ID      ID
 	Attempt int  // the delivery's number, from 1; it grows with every delivery of the message

@@ -41,7 +41,7 @@ type Store interface {
 	Push(ctx context.Context, p Partition, r PushRequest) ([]PushResult, error)
 
 	// Claim puts back leases that ran out, then hands out messages that are due:
-	// ready -> leased. It never waits; ClaimResult.Wait tells when to ask again.
+	// ready -> leased. It never waits; ClaimResult.Wait says when to claim again.
 	// ErrNotFound when the queue was deleted, see ClaimRequest.Of.
 	Claim(ctx context.Context, p Partition, r ClaimRequest) (ClaimResult, error)
 
@@ -126,7 +126,7 @@ type Store interface {
 	// kind Resync is sent when the watch begins and after any gap.
 	Watch(ctx context.Context, queue string, notify func(Event)) error
 
-	// Check audits up to r.Limit elements of a partition and tells what is wrong
+	// Check audits up to r.Limit elements of a partition and reports what is wrong
 	// with them. It changes nothing.
 	Check(ctx context.Context, p Partition, r CheckRequest) (CheckResult, error)
 

@@ -9,7 +9,7 @@ import (
 )
 
 // A driver that dies must be a failed call that shows what it said, not a harness that
-// waits for ever.
+// waits without end.
 func TestCallFailsWhenTheDriverDies(t *testing.T) {
 	t.Parallel()
 	p, err := driver.Start([]string{"sh", "-c", "read line; echo no such queue >&2"}, "", nil)

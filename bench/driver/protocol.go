@@ -7,7 +7,7 @@ import "github.com/dueq-dev/dueq/bench/peer"
 
 // Ops a driver understands. Each is answered with one line, in order.
 const (
-	OpSend    = "send"    // send Load; the reply tells how many were sent
+	OpSend    = "send"    // send Load; the reply has the number that was sent
 	OpConsume = "consume" // start consuming; the reply comes when it listens
 	OpStop    = "stop"    // stop consuming in good order
 	OpSize    = "size"    // messages pending or held
@@ -29,9 +29,9 @@ type Consume struct {
 	Index       int `json:"index,omitempty"`
 	Of          int `json:"of,omitempty"`
 	WorkMs      int `json:"work_ms,omitempty"` // how long a handler works
-	// Expect makes the driver tell when so many have been handled.
+	// Expect makes the driver report when that many have been handled.
 	Expect int `json:"expect,omitempty"`
-	// Stream tells of each message once its handler is done, before it is acked. The
+	// Stream reports each message once its handler is done, before it is acked. The
 	// line is written at once, so that it outlives a killed driver.
 	Stream bool `json:"stream,omitempty"`
 }

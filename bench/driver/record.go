@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// recorder is the handler: it works for as long as it is told, then tells.
+// recorder is the handler: it works for the span that was asked for, then reports.
 type recorder struct {
 	lines *lineWriter
 	want  Consume

@@ -35,7 +35,7 @@ func All() []Opener {
 	}
 }
 
-// step is one change of a database; it tells how it went after the transaction that
+// step is one change of a database; it reports how it went after the transaction that
 // holds it was committed.
 type step struct {
 	run  func() error

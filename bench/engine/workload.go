@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Workload is a load of so many messages; Run returns how many it did in a second.
+// Workload is a load of a number of messages; Run returns how many it did in a second.
 type Workload struct {
 	Name     string
 	Messages int

@@ -20,7 +20,7 @@ type Machine struct {
 	System string `json:"system"`
 }
 
-// ReadMachine reads what Linux tells; elsewhere fields stay empty.
+// ReadMachine reads what Linux reports; elsewhere fields stay empty.
 func ReadMachine() Machine {
 	return Machine{
 		CPU:    procField("/proc/cpuinfo", "model name"),
@@ -97,7 +97,7 @@ func npmVersion(file string) string {
 	return p.Version
 }
 
-// changed tells whether what is measured is what is committed.
+// changed reports whether what is measured is what is committed.
 func changed() string {
 	if firstLine("git", "status", "--porcelain", "--untracked-files=no") != "" {
 		return " with changes"

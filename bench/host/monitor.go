@@ -16,7 +16,7 @@ type Commands struct {
 	Executed int // also by scripts
 }
 
-// Monitor counts commands for d by MONITOR, the only thing that tells those that
+// Monitor counts commands for d by MONITOR, the only thing that shows those that
 // clients send from those that scripts call. Nothing else may use the server.
 func (r *Redis) Monitor(ctx context.Context, d time.Duration) (Commands, error) {
 	var count Commands

@@ -153,7 +153,7 @@ func (r *Rabbit) Memory(ctx context.Context) (int64, error) {
 	return strconv.ParseInt(strings.TrimSpace(string(out)), 10, 64)
 }
 
-// Version as the broker tells each client.
+// Version as the broker reports it to each client.
 func (r *Rabbit) Version(context.Context) (string, error) {
 	conn, err := amqp.Dial(r.URL)
 	if err != nil {

@@ -68,7 +68,7 @@ func (r *Redis) Reset(ctx context.Context) error {
 	return r.rdb.ConfigSet(ctx, "notify-keyspace-events", "").Err()
 }
 
-// Version as INFO tells it.
+// Version as in INFO.
 func (r *Redis) Version(ctx context.Context) (string, error) {
 	return r.field(ctx, "server", "redis_version")
 }

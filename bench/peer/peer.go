@@ -32,7 +32,7 @@ type Message struct {
 	Body []byte
 }
 
-// Delay returns the time from now until the message is due, for queues that are told
+// Delay returns the time from now until the message is due, for queues that are given
 // a delay: in milliseconds, rounded up so that rounding alone makes nothing early.
 func (m Message) Delay() time.Duration {
 	d := time.Until(m.Due)
@@ -54,7 +54,7 @@ type Consumer struct {
 // measured returns one.
 type Handler func(ctx context.Context, body []byte) error
 
-// Env tells a queue where its server is.
+// Env says where a queue's server is.
 type Env struct {
 	RedisSocket string
 	RabbitURL   string
@@ -70,7 +70,7 @@ const (
 	None   Server = "none"
 )
 
-// Info describes a queue in the report and tells workloads what it cannot do.
+// Info describes a queue in the report, and says what workloads it cannot do.
 type Info struct {
 	Name  string `json:"name"`  // as in -systems
 	Title string `json:"title"` // as in the report

@@ -130,10 +130,10 @@ func (p *page) method() {
 	p.line("Redis without persistence on a unix socket, RabbitMQ on loopback; each queue starts from an empty server.")
 	p.line("Senders and consumers are processes of their own, driven over pipes, so CPU time is each one's own and a kill is")
 	p.line("SIGKILL. The queues take turns within a workload, and another one begins in each round. CPU of Redis is what INFO")
-	p.line("tells, of RabbitMQ what the kernel tells in steps of 10 ms. A message is done when its handler has said so, before")
+	p.line("reports, of RabbitMQ what the kernel reports in steps of 10 ms. A message is done when its handler has said so, before")
 	p.line("the ack. Due times and handler starts are read from the one clock of the machine. A queue that keeps nothing for an")
 	p.line("absent consumer (key expiry, timing wheel) catches up on messages that fall due all at once while it is there.")
-	p.line("[bench/README.md](../bench/README.md) tells how to repeat it.")
+	p.line("[bench/README.md](../bench/README.md) says how to repeat it.")
 	p.line("")
 	p.line("Versions: %s.", p.versions())
 }

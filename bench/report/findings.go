@@ -38,7 +38,7 @@ func (p *page) which(is func(Safety) bool) []string {
 	return names
 }
 
-// recovery tells for how long messages of a killed consumer were gone.
+// recovery returns for how long messages of a killed consumer were gone.
 func (p *page) recovery() {
 	var parts []string
 	for _, s := range p.Systems {

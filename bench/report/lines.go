@@ -49,7 +49,7 @@ func codeOf(dir string, i peer.Info) ([]string, error) {
 // goFiles returns what a Go package is compiled from, as far as it is of its module:
 // code and embedded scripts.
 func goFiles(dir, path string) ([]string, error) {
-	cmd := exec.Command("go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module", path) //nolint:gosec,noctx // ends by itself
+	cmd := exec.Command("go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module", path) //nolint:gosec,noctx // it ends
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {

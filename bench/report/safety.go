@@ -57,7 +57,7 @@ func (f Faults) lost() float64 {
 	return f.Lost
 }
 
-// Safe tells whether nothing is held against it.
+// Safe reports whether nothing is held against it.
 func (s Safety) Safe() bool { return s == Safety{} }
 
 // String says the worst thing in few words.

@@ -28,7 +28,7 @@ func TestAuditCountsFaults(t *testing.T) {
 	select {
 	case <-a.half:
 	default:
-		t.Error("half have come, and nobody was told")
+		t.Error("half have come, and nobody was notified")
 	}
 }
 

@@ -49,7 +49,7 @@ func (b *Bench) measureDrain(ctx context.Context, d duo) (Values, error) {
 		return nil, err
 	}
 	if !b.Listener {
-		// Half a second more, for a broker that moves what is due by itself.
+		// Half a second more, for a broker that moves what is due on its own timer.
 		if err := sleepUntil(ctx, start.Add(500*time.Millisecond)); err != nil {
 			return nil, err
 		}

@@ -62,7 +62,7 @@ func (b *Bench) watch(ctx context.Context) (host.Commands, error) {
 	return host.Commands{}, sleepUntil(ctx, time.Now().Add(b.Scale.Idle))
 }
 
-// consume asks for every message to be told of.
+// consume asks for a report of every message.
 func consume(index, of, workMs int) driver.Request {
 	return driver.Request{Op: driver.OpConsume, Consume: driver.Consume{
 		Concurrency: concurrency, Index: index, Of: of, WorkMs: workMs, Stream: true,

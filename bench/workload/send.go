@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Send sends messages due in an hour, from so many goroutines, so many a call.
+// Send sends messages due in an hour, from a number of goroutines, a number in each call.
 func Send(name string, producers, batch int) Workload {
 	return Workload{
 		Name: name,

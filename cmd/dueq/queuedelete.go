@@ -24,7 +24,7 @@ func newQueueDelete(a *app) *cobra.Command {
 is deleted only with --force, together with them; else the exit code is 4 and nothing is
 changed. Asks first on a terminal; elsewhere --yes is needed.
 
-Its consumers notice within 2 s, and stop. Whoever sends to the queue afterwards makes a
+Its consumers notice within 2 s, and stop. A send to the queue afterwards makes a
 new one with the default settings, so stop its producers first.`,
 		Example: "  dueq queue delete --queue orders",
 		Args:    cobra.NoArgs,

@@ -64,7 +64,7 @@ func TestLifeOfAScheduledMessage(t *testing.T) {
 	}
 }
 
-// TestWarningsOfTheStore: the tests' Redis keeps nothing on disk, which whoever sends
+// TestWarningsOfTheStore: the tests' Redis keeps nothing on disk, which users who send
 // to it should know.
 func TestWarningsOfTheStore(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		defer stop()
 		step = steps.Reach
 		go crash.WhenSettled(client.Queue("orders"), orders, func() {
-			crash.WhenEmpty(client.Queue("mails"), stop) // one can be sent again after it was acked
+			crash.WhenEmpty(client.Queue("mails"), stop)
 		})
 		return errors.Join(run(ctx, client, dir+"/pipeline.db"), client.Close())
 	})

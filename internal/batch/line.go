@@ -10,10 +10,10 @@ import (
 
 // Line joins the calls of many goroutines to one place. One call is under way at a
 // time, or as many as AtOnce says; what comes meanwhile waits, and goes together as soon
-// as one of them is back. There is no timer: nothing ever waits for company. Whoever
-// finds fewer calls under way makes its own in its own goroutine, so a single caller
-// pays nothing for the line; while there is a crowd, a goroutine for each call that may
-// be under way serves it.
+// as one of them is back. There is no timer: nothing waits for more to come. A caller
+// who finds fewer calls under way makes its call in its own goroutine, so a single caller
+// pays nothing for the line; with many callers, one goroutine for each call that may be
+// under way makes the calls.
 //
 // Items go in the order they came. With AtOnce above 1 they need not arrive in it.
 //
@@ -21,8 +21,8 @@ import (
 // time: what waits is not held up by one reply that is stalled, and goes in a call of its
 // own.
 //
-// The line holds no more than its callers do: [Line.Do] blocks, and whoever uses
-// [Line.Start] bounds what it starts.
+// The line holds no more than its callers do: [Line.Do] blocks, and callers of [Line.Start]
+// bound what they start.
 //
 // Set the exported fields before the first use.
 type Line[T, R any] struct {
@@ -185,7 +185,7 @@ func (l *Line[T, R]) start(t *ticket[T, R]) {
 	}
 }
 
-// enter tells whether one more call may be under way, and counts it.
+// enter reports whether one more call may be under way, and counts it.
 func (l *Line[T, R]) enter() bool {
 	if l.busy >= max(l.AtOnce, 1) {
 		return false

@@ -310,7 +310,7 @@ func (c *capacity) worth(free, ahead int) int {
 	return free
 }
 
-// ahead is how many deliveries may wait for one of so many workers: whole batches, as a
+// ahead is how many deliveries may wait for one of n workers: whole batches, as a
 // worker that becomes free would take fewer although more are due.
 func (c *capacity) ahead(workers int) int {
 	if c.mean == 0 {

@@ -61,7 +61,7 @@ func exitOnPoison(ctx context.Context, d *dueq.Delivery) error {
 }
 
 // hoard kills its process once many messages are leased, all but one of them unstarted. It
-// does so by itself: what waits for a worker is soon released. A send to another queue
+// does so anyway: what waits for a worker is soon released. A send to another queue
 // returns when the acks before it are on disk, too: what Stats counts may not be yet.
 func hoard(q, other *dueq.Queue) dueq.Handler {
 	const every, many = 50, 100

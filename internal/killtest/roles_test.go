@@ -22,7 +22,7 @@ const (
 	lead        = 2 * time.Second // how long before it is due a flight is sent
 )
 
-// job is what a child process is told, through its environment.
+// job is what a child process has to do; it gets it through its environment.
 type job struct {
 	Role     string // "producer", "consumer", or one of poison_test.go
 	Store    string

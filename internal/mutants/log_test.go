@@ -95,12 +95,12 @@ func ofTheLog() []mutant {
 	}
 }
 
-// ofTheProofs are mistakes in what tells damage from a crash, and one log from another.
+// ofTheProofs are mistakes in what distinguishes damage from a crash, and one log from another.
 func ofTheProofs() []mutant {
 	const apart = "TestOpen_SegmentsThatDoNotBelongTogether"
 	return []mutant{
 		{
-			"a segment of a copy that went on by itself is accepted", walDir + "recover.go",
+			"a segment of a copy that went on is accepted", walDir + "recover.go",
 			"s.before == previous.identity.salt {", "s.before != [saltSize]byte{} {",
 			walPkg, "TestOpen_SegmentOfADivergedCopy",
 		},

@@ -158,9 +158,9 @@ func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
 				if m.New {
 					t.Errorf("place %d is repeated as new", i)
 				}
-				_, told := outcomes[m.ID]
-				if stored := bytes.Equal(m.Body, sent[i].Body) && m.Due == 0; m.ID != sent[i].ID || stored != told {
-					t.Errorf("place %d: %+v, outcome told: %t", i, m, told)
+				_, known := outcomes[m.ID]
+				if stored := bytes.Equal(m.Body, sent[i].Body) && m.Due == 0; m.ID != sent[i].ID || stored != known {
+					t.Errorf("place %d: %+v, outcome known: %t", i, m, known)
 				}
 			}
 			again := p.Recall(t.Context(), to, test.again)

@@ -22,13 +22,13 @@ const never = 253402300799999
 type push struct {
 	to       store.Partition
 	messages []store.Message
-	turn     chan struct{} // a token for whoever looks at what follows
+	turn     chan struct{} // a token: its holder may look at what follows
 	lane     *lane.Lane    // nil once the outcome is known
 	results  []store.PushResult
-	asked    map[store.ID]bool // those whose outcome has been told
+	asked    map[store.ID]bool // those whose outcome has been returned
 }
 
-// Definite reports whether an error tells for certain that nothing was stored.
+// Definite reports whether an error means for certain that nothing was stored.
 func Definite(err error) bool {
 	if _, ok := errors.AsType[notSentError](err); ok {
 		return true

@@ -188,7 +188,7 @@ func (s *Server) Kill() {
 		return
 	}
 	if s.ward != nil {
-		// First, for it must not kill whoever gets the server's pid next.
+		// First, for it must not kill the next process with the server's pid.
 		_ = s.ward.Process.Kill()
 		_ = s.ward.Wait()
 		s.ward = nil

@@ -69,7 +69,7 @@ func fill(tb testing.TB, s *Store, p store.Partition, n int) {
 	}
 }
 
-// BenchmarkMemory tells what a pending message takes besides its payload.
+// BenchmarkMemory measures what a pending message takes besides its payload.
 func BenchmarkMemory(b *testing.B) {
 	const n = 1_000_000
 	for b.Loop() {

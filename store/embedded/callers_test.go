@@ -30,7 +30,7 @@ const (
 	crowdSenders    = 4
 	crowdConsumers  = 4
 	crowdLease      = 30_000
-	crowdOps        = 200 // within so many operations something happens to the disk
+	crowdOps        = 200 // operations within which something happens to the disk
 	crowdLive       = 300 // messages at most, about
 )
 

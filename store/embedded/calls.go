@@ -36,7 +36,7 @@ func newCalls[A any]() calls[A] {
 	return calls[A]{byName: make(map[string]*list.Element), recent: list.New()}
 }
 
-// recall tells what a caller's call is, and the remembered answer if it is repeated.
+// recall reports what a caller's call is, and the remembered answer if it is repeated.
 func (c *calls[A]) recall(caller string, number uint64, now instant) (A, novelty) {
 	var none A
 	element, ok := c.byName[caller]

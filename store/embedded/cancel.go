@@ -31,7 +31,7 @@ func (p *partition) cancel(r store.CancelRequest, now instant) (codes []store.Co
 	return codesOf(results), stopped
 }
 
-// refusal tells why a message cannot be cancelled or rescheduled; OK if it can.
+// refusal returns why a message cannot be cancelled or rescheduled; OK if it can.
 func refusal(e *entry) store.Code {
 	switch {
 	case e == nil:

@@ -70,7 +70,7 @@ func (p *partition) audited(letter byte) order {
 	return p.waiting.order
 }
 
-// problems tells what is wrong with a message found in an order.
+// problems returns what is wrong with a message found in an order.
 func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	var found []store.Problem
 	report := func(format string, args ...any) {

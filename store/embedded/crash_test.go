@@ -85,7 +85,7 @@ func (c *crasher) judge(durable, written int) error {
 	return nil
 }
 
-// crashEverywhere runs a script of so many calls, cutting the power before everything
+// crashEverywhere runs a script of n calls, cutting the power before everything
 // that is done to the disk, and returns the first promise found broken.
 func crashEverywhere(t *testing.T, mode syncMode, seed uint64, calls int, d *faultdisk.Disk, tune tuning) (cuts int, err error) {
 	t.Helper()

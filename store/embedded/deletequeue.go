@@ -33,7 +33,7 @@ func (s *Store) DeleteQueue(ctx context.Context, queue string, force bool) error
 	}
 	s.members.forget(queue)
 	for index := range remains {
-		s.watchers.tell(queue, store.Event{Kind: store.EventWake, Partition: index})
+		s.watchers.notify(queue, store.Event{Kind: store.EventWake, Partition: index})
 	}
 	if s.log == nil {
 		return nil

@@ -19,7 +19,7 @@ func onDisk(t *testing.T, d *faultdisk.Disk) *Store {
 	return s
 }
 
-// pushSome stores so many messages of a kilobyte, one in each call.
+// pushSome stores n messages of a kilobyte, one in each call.
 func pushSome(t *testing.T, s *Store, p store.Partition, producer string, n int) {
 	t.Helper()
 	for i := range n {

@@ -67,7 +67,7 @@ func (r *rig) pushLarge(n int) {
 	r.must(err)
 }
 
-// useUpDescriptors opens files until the process may open only so many, and returns what
+// useUpDescriptors opens files until the process may open only n more, and returns what
 // closes them.
 func useUpDescriptors(t *testing.T, free int) (release func()) {
 	t.Helper()

@@ -109,7 +109,7 @@ func shortText(failure string) string {
 	return strings.ToValidUTF8(failure[:scarceText], "")
 }
 
-// settleEffort is that of a settle which makes dead letters of so many bytes.
+// settleEffort is that of a settle which makes dead letters of size bytes.
 func settleEffort(r *store.SettleRequest, letters int) effort {
 	e := effort{size: frameSize + (noteSize+renewSize)*len(r.Items) + letters, use: wal.Drain}
 	if letters > 0 {
@@ -191,7 +191,7 @@ func (s *Store) wakingStep(part *partition, do func(now instant)) {
 		sooner = part.waiting.firstAt() < known
 	})
 	if sooner {
-		s.watchers.tell(part.queue.name, store.Event{Kind: store.EventWake, Partition: part.index})
+		s.watchers.notify(part.queue.name, store.Event{Kind: store.EventWake, Partition: part.index})
 	}
 }
 

@@ -212,7 +212,7 @@ func TestARecordThatRots(t *testing.T) {
 	}
 }
 
-// A full disk refuses messages and nothing else. Draining it makes room by itself.
+// A full disk refuses messages and nothing else. Draining it makes room.
 func TestAFullDisk(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()

@@ -187,7 +187,7 @@ func BenchmarkFileReopenCores(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// BenchmarkFileMemory tells what a pending message of a store on disk takes: on the
+// BenchmarkFileMemory measures what a pending message of a store on disk takes: on the
 // heap, and of the process at its largest.
 //
 //	go test ./store/embedded -run xxx -bench FileMemory -benchtime 1x -embedded.pending 10000000

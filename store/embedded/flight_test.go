@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
 )
 
-// While a sync hangs, only so many bytes are taken; the rest waits without having changed
+// While a sync hangs, only a limited number of bytes is taken; the rest waits without having changed
 // anything, and goes on in order when the disk does.
 func TestPush_SlowDiskBoundsBytesInFlight(t *testing.T) {
 	t.Parallel()

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// mountSmall mounts a file system in memory that holds so many bytes, and skips the test
+// mountSmall mounts a file system in memory of size bytes, and skips the test
 // where that is not possible.
 func mountSmall(t *testing.T, size int64) string {
 	t.Helper()

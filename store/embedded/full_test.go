@@ -286,7 +286,7 @@ func TestMerge_NoSpaceAtAnyPointLosesNothing(t *testing.T) {
 	}
 }
 
-// mergeWithSpace merges a store on a disk with so many bytes left, then with enough, and
+// mergeWithSpace merges a store on a disk with few bytes left, then with enough, and
 // reports whether the first was enough.
 func mergeWithSpace(t *testing.T, more int64) bool {
 	t.Helper()

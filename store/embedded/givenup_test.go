@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
 )
 
-// countedContext ends when it has been asked so many times whether it has.
+// countedContext ends after it has been asked n times whether it has.
 type countedContext struct {
 	context.Context
 	left atomic.Int64

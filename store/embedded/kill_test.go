@@ -73,7 +73,7 @@ type ledger struct {
 	held int // deliveries that were not acked, or not known to be, when their process was killed
 }
 
-// read takes in what a victim prints, kills it after so many lines, and notes what it held
+// read takes in what a victim prints, kills it after n lines, and notes what it held
 // then.
 func (l *ledger) read(r io.Reader, after int, kill func()) {
 	got, done := map[string]bool{}, 0

@@ -31,7 +31,7 @@ const (
 	// tendLeast is the time between rounds when space is scarce.
 	tendLeast = 20 * time.Millisecond
 
-	// The reserve lets messages be claimed and settled on a full disk: so many bytes
+	// The reserve lets messages be claimed and settled on a full disk: this many bytes
 	// for each, within limits, and the failure texts of one call.
 	reservePerMessage = 128
 	reserveLeast      = 256 << 10

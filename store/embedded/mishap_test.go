@@ -38,7 +38,7 @@ type mishap struct {
 	left     *faultdisk.Disk // by a crash
 }
 
-// newMishap makes something happen to a disk, within so many operations.
+// newMishap makes something happen to a disk, within some number of operations.
 func newMishap(d *faultdisk.Disk, rng *rand.Rand, kind mishapKind, within int) *mishap {
 	m := &mishap{disk: d, rng: rand.New(rand.NewPCG(rng.Uint64(), 7)), kind: kind, in: 1 + rng.IntN(within), lasts: 1, onCut: func() {}}
 	switch kind {

@@ -89,7 +89,7 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelReq
 	var codes []store.Code
 	var stopped []store.Event
 	err := s.change(ctx, part, moveEffort(len(r.Refs)), func(now instant) { codes, stopped = part.cancel(r, now) })
-	s.watchers.tell(p.Queue, stopped...)
+	s.watchers.notify(p.Queue, stopped...)
 	if err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	}
 	if c.Paused != nil && !*c.Paused {
 		for i := range settings.Partitions {
-			s.watchers.tell(queue, store.Event{Kind: store.EventWake, Partition: i})
+			s.watchers.notify(queue, store.Event{Kind: store.EventWake, Partition: i})
 		}
 	}
 	return settings, nil

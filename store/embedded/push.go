@@ -112,7 +112,7 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	return store.PushResult{Code: store.CodeOK}
 }
 
-// sameAs tells a message that was pushed again from another one with the same id.
+// sameAs reports whether a message was pushed again, and is not another one with the same id.
 func (p *partition) sameAs(e *entry, m *store.Message) store.Code {
 	content, err := p.payload(e)
 	if err == nil && !e.isLetter() && int(e.maxAttempts) == m.MaxAttempts && content == newPayload(m) {

@@ -31,7 +31,7 @@ func (q *queue) partition(index int) *partition {
 	return q.partitions[index]
 }
 
-// makePartitions makes those that the settings tell of, so that they know it when the
+// makePartitions makes those that the settings name, so that they know it when the
 // queue is paused before the first push.
 func (q *queue) makePartitions() {
 	for i := range q.load().Partitions {

@@ -172,7 +172,7 @@ func (p *partition) letter(e *entry, content payload, item *store.Settlement, ho
 	}
 }
 
-// extend never brings a deadline nearer. A holder that should stop is told so, and
+// extend never brings a deadline nearer. A holder that should stop is notified, and
 // still gets the time to.
 func (p *partition) extend(e *entry, deadline int64) store.Code {
 	if deadline > e.at {

@@ -28,7 +28,7 @@ type Config struct {
 	NeverSync bool
 	// Repair opens a damaged store: what cannot be read is skipped, see Store.Damage.
 	Repair bool
-	// Logger is told of torn ends that were cut off, of damage, of a full disk; nil is
+	// Logger reports torn ends that were cut off, damage, a full disk; nil is
 	// slog.Default().
 	Logger *slog.Logger
 }
@@ -78,9 +78,9 @@ func newStore(c Config) *Store {
 	}
 }
 
-// ClockMoved tells every watcher to look at its queue again. For tests whose
+// ClockMoved makes every watcher look at its queue again. For tests whose
 // Config.Now is moved by hand: no timer of a waiting consumer notices that.
-func (s *Store) ClockMoved() { s.watchers.tellAll(store.Event{Kind: store.EventResync}) }
+func (s *Store) ClockMoved() { s.watchers.notifyAll(store.Event{Kind: store.EventResync}) }
 
 // Close makes all methods return store.ErrClosed, those that are waiting too.
 func (s *Store) Close() error {

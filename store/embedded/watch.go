@@ -8,7 +8,7 @@ import (
 )
 
 // maxPending bounds the events kept for a slow watcher. One that is further behind
-// is told that it missed some.
+// is notified that it missed some.
 const maxPending = 256
 
 // watchers are those who want to hear of the events of queues.
@@ -29,7 +29,7 @@ func newWatcher() *watcher {
 	return &watcher{pending: []store.Event{{Kind: store.EventResync}}, signal: make(chan struct{}, 1)}
 }
 
-func (w *watcher) tell(e store.Event) {
+func (w *watcher) notify(e store.Event) {
 	w.mu.Lock()
 	if len(w.pending) == maxPending {
 		w.pending = append(w.pending[:0], store.Event{Kind: store.EventResync})
@@ -86,24 +86,24 @@ func (all *watchers) remove(queue string, w *watcher) {
 	}
 }
 
-// tell passes events on to the watchers of a queue.
-func (all *watchers) tell(queue string, events ...store.Event) {
+// notify passes events on to the watchers of a queue.
+func (all *watchers) notify(queue string, events ...store.Event) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for w := range all.byQueue[queue] {
 		for _, e := range events {
-			w.tell(e)
+			w.notify(e)
 		}
 	}
 }
 
-// tellAll passes an event on to every watcher.
-func (all *watchers) tellAll(e store.Event) {
+// notifyAll passes an event on to every watcher.
+func (all *watchers) notifyAll(e store.Event) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	for _, ws := range all.byQueue {
 		for w := range ws {
-			w.tell(e)
+			w.notify(e)
 		}
 	}
 }

@@ -112,7 +112,7 @@ func TestASlowWatcherIsToldThatItMissedEvents(t *testing.T) {
 	t.Parallel()
 	w := newWatcher()
 	for range 10 * maxPending {
-		w.tell(wake(1))
+		w.notify(wake(1))
 	}
 	got := w.take()
 	if len(got) > maxPending || got[0].Kind != store.EventResync {

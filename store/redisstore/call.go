@@ -21,7 +21,7 @@ const (
 // onceCmd is a command that go-redis must not repeat: it would do so unseen.
 type onceCmd struct{ redis.Cmder }
 
-// NoRetry tells go-redis so. Redirections in a Cluster are followed all the same, because
+// NoRetry makes go-redis not repeat it. Redirections in a Cluster are followed all the same, because
 // a redirected command has not been executed.
 func (onceCmd) NoRetry() bool { return true }
 
@@ -76,7 +76,7 @@ func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt i
 			return reply, nil
 		case ctx.Err() != nil:
 			if cause != nil && errors.Is(err, ctx.Err()) {
-				err = cause // it waited for its turn, which tells less
+				err = cause // it waited for its turn, which says less
 			}
 			return nil, fail(op, queue, s.gaveUp(ctx, err))
 		case errors.Is(err, store.ErrNotReplicated):

@@ -41,7 +41,7 @@ func (s *Store) batch(ctx context.Context, c call, n int, absent store.Code, arg
 	return results, nil
 }
 
-// steps is batch for a numbered call: a step is told how many items were done before it,
+// steps is batch for a numbered call: a step gets the number of items that were done before it,
 // and its answer is about the whole call, as far as it is done.
 func (s *Store) steps(ctx context.Context, c call, n int, absent store.Code, args func(from int) []any) ([]store.PushResult, error) {
 	results := make([]store.PushResult, n)

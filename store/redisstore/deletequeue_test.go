@@ -240,7 +240,7 @@ func TestDeleteQueue_BrokenOffAnywhere(t *testing.T) {
 	}
 }
 
-// deletionEnded breaks a deletion off after so many calls, and reports whether that was too
+// deletionEnded breaks a deletion off after n calls, and reports whether that was too
 // late.
 func deletionEnded(t *testing.T, calls int64, force, goOn bool) bool {
 	t.Helper()

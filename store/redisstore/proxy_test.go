@@ -42,7 +42,7 @@ func (p *proxy) loseNext(n int) {
 	})
 }
 
-// loses tells whether a request runs scripts whose replies get lost.
+// loses reports whether a request runs scripts whose replies get lost.
 func (p *proxy) loses(request []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -37,7 +37,7 @@ func (f *forgetful) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // A message that is new in the first try of a push is not in the next. The server has
-// forgotten the call here, so only the id tells.
+// forgotten the call here, so only the id shows it.
 func TestARepeatedPushIsOfNothingNew(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
@@ -56,7 +56,7 @@ func TestARepeatedPushIsOfNothingNew(t *testing.T) {
 	r.wantClean()
 }
 
-// Due times are told apart from delays, and one that all have in common is sent once.
+// Due times and delays are kept apart, and one that all have in common is sent once.
 func TestPushTellsDueTimesFromDelays(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)

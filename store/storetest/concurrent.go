@@ -138,7 +138,7 @@ type lateDelivery struct {
 	at      time.Time // when it is to be settled
 }
 
-// chance is true in so many cases of a hundred.
+// chance is true in percent of 100 cases.
 func (k *worker) chance(percent int) bool { return k.random.IntN(100) < percent }
 
 // work makes one claim and settles what it gets, and what is overdue.

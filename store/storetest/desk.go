@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	longLease  = 3600 * 1000 // ms: never runs out by itself in a test
+	longLease  = 3600 * 1000 // ms: never runs out in a test
 	shortLease = store.MinLease
 	maxClaims  = 10_000             // after which a loop of claims is one without an end
 	hour       = int64(3600 * 1000) // ms

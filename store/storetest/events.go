@@ -15,7 +15,7 @@ const patience = 10 * time.Second
 type watcher struct {
 	d    *desk
 	ch   chan store.Event
-	mark *desk // on partition 1: its wakes tell that earlier events have arrived
+	mark *desk // on partition 1: its wakes show that earlier events have arrived
 	next int64 // due time of the next marker
 }
 

@@ -73,7 +73,7 @@ type manageMemory struct {
 }
 
 // anyWait stands where the port leaves the wait open: in the answer to a repeated
-// claim while the queue is paused. The next claim is told.
+// claim while the queue is paused. The next claim reports it.
 const anyWait = -1
 
 func newModel(now time.Time) *model {

@@ -33,7 +33,7 @@ type trial struct {
 	receipts []store.Receipt // all there ever were
 	past     []request
 	began    time.Time       // of the last call; with a real clock
-	vague    map[string]bool // consumers whose last claim was told that the queue is paused
+	vague    map[string]bool // consumers whose last claim found the queue paused
 	witness  witness
 	log      strings.Builder
 }

@@ -70,7 +70,7 @@ func chosen[T any](all []T, name func(T) string, names []string) ([]T, error) {
 	for _, n := range names {
 		i := slices.IndexFunc(all, func(t T) bool { return name(t) == n })
 		if i < 0 {
-			return nil, fmt.Errorf("%q is unknown: peers list tells the names", n)
+			return nil, fmt.Errorf("%q is unknown: peers list prints the names", n)
 		}
 		out = append(out, all[i])
 	}

@@ -1,5 +1,5 @@
 // Command peers measures delayed queues side by side on one machine and writes down
-// what it finds. README.md of this module tells how to use it.
+// what it finds. README.md of this module says how to use it.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/report"
 )
 
-// logf tells of progress; standard output is kept for what is asked for.
+// logf reports progress; standard output is kept for what is asked for.
 func logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }

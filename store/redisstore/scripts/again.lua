@@ -14,7 +14,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record schedule expiring grow fetch receipt history count retire forget plan bury leases lost wake answer
+-- USES open codes time record schedule expiring grow fetch receipt history count retire forget plan graves bury leases lost wake answer
 if not s[1] then return {-1, ''} end
 local n, cancelled, repeated, longest, before = (#ARGV - 3) / 4, 0, 0, 0, first()
 local at, ids, recs, late, last = leases(4, 3 + n, 'all')

@@ -112,7 +112,7 @@ func TestEverythingOnRedis(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAMessage has so many messages that what else the server and this process
+// TestMemoryOfAMessage uses enough messages that what else the server and this process
 // have in use, and give back meanwhile, is small beside them. Other tests wait for it.
 func TestMemoryOfAMessage(t *testing.T) { //nolint:paralleltest // it looks at the heap
 	const messages, body = 20_000, 20
@@ -294,7 +294,7 @@ func TestServerWithoutRoomIsRefused(t *testing.T) {
 	c.Messages = 100_000
 	_, err := bench.Run(t.Context(), c)
 	if !errors.Is(err, dueq.ErrQueueFull) || !strings.Contains(err.Error(), "MiB") {
-		t.Errorf("error is %v, want one that tells the need and the room", err)
+		t.Errorf("error is %v, want one that names the need and the room", err)
 	}
 	if keys := leftBehind(t, server, "b"); len(keys) > 0 {
 		t.Errorf("left behind: %v", keys)

@@ -79,7 +79,7 @@ func (r *run) read(ctx context.Context) (reading, error) {
 	return now, nil
 }
 
-// measure tells what n messages cost while work runs.
+// measure returns what n messages cost while work runs.
 func (r *run) measure(ctx context.Context, n int, work func() error) (Load, error) {
 	if err := r.rest(ctx); err != nil {
 		return Load{}, err

@@ -45,7 +45,7 @@ func (s *strain) ping(ctx context.Context, ended <-chan struct{}) {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for {
-		if took, err := s.server.Ping(ctx); err == nil { // whoever works notices an outage
+		if took, err := s.server.Ping(ctx); err == nil { // those who work notice an outage
 			s.pings = append(s.pings, milliseconds(took))
 		}
 		select {

@@ -18,7 +18,7 @@ import (
 type subject interface {
 	// send stores n messages in batches, from several goroutines.
 	send(ctx context.Context, n int, due time.Time) error
-	// single stores n messages one by one, from so many goroutines.
+	// single stores n messages one by one, from several goroutines.
 	single(ctx context.Context, n, producers int, due time.Time) error
 	// drain takes and acks the n messages that are due.
 	drain(ctx context.Context, n int) error

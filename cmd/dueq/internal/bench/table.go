@@ -38,7 +38,7 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// text tells how the server treated others meanwhile.
+// text says how the server treated others meanwhile.
 func (d *Drained) text(name string) string {
 	if d == nil || !d.Ping.P50.known() {
 		return ""

@@ -88,7 +88,7 @@ func (s *show) play(ctx context.Context) error {
 	case err = <-failed:
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = ctx.Err() // after the deadline the figures tell what is missing
+			err = ctx.Err() // after the deadline the figures show what is missing
 		}
 	}
 	stop()

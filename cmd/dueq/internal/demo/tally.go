@@ -226,7 +226,7 @@ func (t *tally) result() Result {
 	return r
 }
 
-// percentile returns the value at or below which so many per cent of all lie, by
+// percentile returns the value at or below which percent per cent of all lie, by
 // nearest rank.
 func percentile(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {

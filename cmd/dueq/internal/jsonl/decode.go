@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/when"
 )
 
-// decode goes through the object token by token, because encoding/json by itself takes
+// decode goes through the object token by token, because encoding/json takes
 // KEY for key, keeps the last of two equal names and puts U+FFFD where bytes are broken.
 func decode(line []byte) (Message, error) {
 	if !utf8.Valid(line) {
@@ -149,7 +149,7 @@ func wrongKind(field, want string, value json.RawMessage) error {
 	return fmt.Errorf("%s: want %s, found %s", field, want, kind(value))
 }
 
-// kind tells the JSON type of a value from its first byte.
+// kind returns the JSON type of a value, by its first byte.
 func kind(value []byte) string {
 	if len(value) == 0 {
 		return "nothing"

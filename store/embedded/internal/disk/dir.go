@@ -28,7 +28,7 @@ type Dir struct {
 var _ Disk = (*Dir)(nil)
 
 // OpenDir opens a directory, and makes it, for its owner alone, if it is missing. It
-// refuses one that is a symlink or that everybody may write to: whoever can replace
+// refuses one that is a symlink or that everybody may write to: anybody who can replace
 // the files behind its back can make the store do anything. ErrLocked names the
 // process that has it open.
 func OpenDir(path string) (*Dir, error) {

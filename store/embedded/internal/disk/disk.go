@@ -10,7 +10,7 @@ import (
 
 // Disk is one directory. Names are plain file names.
 //
-// Nothing is durable by itself: the content of a file is after its Sync, the
+// Nothing is durable at once: the content of a file is after its Sync, the
 // creation, renaming and removal of a name after the Sync of the Disk.
 type Disk interface {
 	// List returns the names of all files, sorted.

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// keepSize is FALLOC_FL_KEEP_SIZE of fallocate(2): a file's size then tells how much
+// keepSize is FALLOC_FL_KEEP_SIZE of fallocate(2): a file's size then shows how much
 // was written, whatever was allocated.
 const keepSize = 0x1
 

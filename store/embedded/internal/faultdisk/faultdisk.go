@@ -45,7 +45,7 @@ type Disk struct {
 	pending []rename          // since then, in order
 }
 
-// Lies that a disk can tell. They stand for mistakes that the log could make.
+// Lies of a disk. They stand for mistakes that the log could make.
 type Lies struct {
 	// LateSync makes the Sync of a file return before it happens: it happens with the
 	// next one. As if a call were answered before its fsync.

@@ -242,7 +242,7 @@ func TestOpen_SegmentsThatDoNotBelongTogether(t *testing.T) {
 	}
 }
 
-// A copy of a store went on by itself. Its segments have the same store and numbers, but
+// A copy of a store went on. Its segments have the same store and numbers, but
 // are not accepted among those of the other.
 func TestOpen_SegmentOfADivergedCopy(t *testing.T) {
 	t.Parallel()

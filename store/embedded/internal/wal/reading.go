@@ -1,7 +1,7 @@
 package wal
 
 const (
-	// What is found in a segment is handed over in batches of so many frames, or bytes of
+	// What is found in a segment is handed over in batches of a number of frames, or bytes of
 	// frames, and waits in a queue: what a frame says may take more memory than the frame.
 	batchFrames  = 128
 	batchBytes   = 64 << 10

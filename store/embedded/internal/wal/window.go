@@ -18,8 +18,8 @@ type window struct {
 }
 
 // chunk is a run of bytes of one segment. Bytes are added to it and do not change until it
-// is forgotten, which is after they have been written: so whoever writes them needs no
-// lock.
+// is forgotten, which is after they have been written: so writing them to a
+// file needs no lock.
 type chunk struct {
 	segment *segment
 	offset  int // in the segment

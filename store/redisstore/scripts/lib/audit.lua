@@ -34,8 +34,8 @@ local function audit_leased(receipt)
   if deliveries + 1 ~= attempt then return bad(receipt, 'is leased after ' .. deliveries .. ' deliveries') end
   audit_message('leased', id)
 end
--- audit_record(): whether a message has a place at all. What else must hold of it, that
--- place tells.
+-- audit_record(): whether a message has a place at all. The audit of that place checks
+-- the rest.
 local function audit_record(id, record)
   read = read + #record
   if not place(id) then bad(id, 'is in 0 places, want 1 of due, leased, dead') end

@@ -1,4 +1,4 @@
--- failed(): what lost() says to a nack, which also tells whether it was the last one: then the
+-- failed(): what lost() says to a nack, which also says whether it was the last one: then the
 -- message is dead, or a letter was made of its occurrence, and the history says 'd'.
 local function failed(receipt)
   local code = lost(receipt, 'n')

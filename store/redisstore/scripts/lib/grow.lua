@@ -1,4 +1,4 @@
--- grow(): notes that a record has so many bytes, as a power of two, so that it is seldom
+-- grow(): notes the length of a record, as a power of two, so that it is seldom
 -- written. A short one is not noted.
 local SHORT = 2048
 local function grow(longest)

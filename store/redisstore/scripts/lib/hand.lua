@@ -2,9 +2,9 @@
 -- that of the receipts behind it; failed: "index:failures" or "index:failures.snoozes" of
 -- the deliveries that have a history or a schedule, with the suspicion behind it, "+earlier",
 -- and "@now" with a schedule; records.
-local places, failed, records, handed, p, told = {}, {}, {}, 0, 0, nil
+local places, failed, records, handed, p, noted = {}, {}, {}, 0, 0, nil
 local function hand(receipt, due, record)
-  if due ~= told then p, told, places[p + 1] = p + 1, due, due end
+  if due ~= noted then p, noted, places[p + 1] = p + 1, due, due end
   p, handed = p + 1, handed + 1
   places[p], records[handed] = receipt, record
 end

@@ -1,4 +1,4 @@
--- Tells the consumers when the earliest due time has become earlier. first() is asked
+-- Notifies the consumers when the earliest due time has become earlier. first() is asked
 -- before anything is changed. A user without permission for the channel gets an error
 -- from PUBLISH, which must not end a script that has written: hints may be lost.
 local function first()

@@ -61,7 +61,7 @@ func (f *Floor) Push(ctx context.Context, due int64, n int, body []byte) error {
 		args[1+2*i], args[2+2*i] = due, id
 		args[1+2*n+2*i], args[2+2*n+2*i] = id, body
 	}
-	return told("push", floorPush.Run(ctx, f.rdb, []string{f.due, f.msg}, args...).Err())
+	return failed("push", floorPush.Run(ctx, f.rdb, []string{f.due, f.msg}, args...).Err())
 }
 
 // floorIDs writes 16 bytes as 26 characters that sort like the bytes.
@@ -76,7 +76,7 @@ func newID() []byte {
 func (f *Floor) Claim(ctx context.Context, n int) ([]any, error) {
 	reply, err := floorClaim.Run(ctx, f.rdb, []string{f.due, f.msg, f.leased}, strconv.Itoa(n)).Slice()
 	if err != nil {
-		return nil, told("claim", err)
+		return nil, failed("claim", err)
 	}
 	ids, _ := reply[0].([]any) // the script above returns lists
 	bodies, _ := reply[1].([]any)
@@ -94,10 +94,10 @@ func (f *Floor) Ack(ctx context.Context, ids []any) error {
 	if err == nil && removed != len(ids) {
 		err = fmt.Errorf("%d of %d were there", removed, len(ids))
 	}
-	return told("ack", err)
+	return failed("ack", err)
 }
 
-func told(op string, err error) error {
+func failed(op string, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -67,7 +67,7 @@ func Prefixed(store, prefix string) (string, error) {
 }
 
 // split leaves the part in front of the query as it is: it may hold a password. A query
-// that cannot be read is left to whoever opens the store to complain about.
+// that cannot be read is reported by what opens the store.
 func split(store string) (address string, query url.Values) {
 	address, text, _ := strings.Cut(store, "?")
 	query, _ = url.ParseQuery(text)
