@@ -244,6 +244,31 @@ func TestWorker_GlobsFindQueues(t *testing.T) {
 	})
 }
 
+// A queue that is deleted is not made again by its worker, and one of the same name that is
+// made later is consumed like any other.
+func TestWorker_DeletedQueueComesBack(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		c := r.crew(dueq.WorkerOptions{})
+		c.handle("tenant.*", time.Second, dueq.HandleOptions{})
+		c.fill("tenant.a", 1)
+		c.fill("tenant.b", 1)
+		c.run()
+		r.sleep(10 * time.Second)
+		r.must(r.spared.DeleteQueue(r.Context(), "tenant.a", nil))
+		r.sleep(time.Hour)
+		if _, err := r.spared.Queue("tenant.a").Settings(r.Context()); !errors.Is(err, dueq.ErrNotFound) {
+			r.Errorf("an hour after it was deleted: %v, want ErrNotFound", err)
+		}
+		c.fill("tenant.a", 1)
+		c.fill("tenant.b", 1)
+		r.sleep(10 * time.Second)
+		if a, b := c.of("tenant.a"), c.of("tenant.b"); a != 2 || b != 2 {
+			r.Errorf("%d messages of the queue that came back were handled, and %d of the other: want 2 each", a, b)
+		}
+		c.end()
+	})
+}
+
 func TestWorker_LooksForQueuesInOneCall(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		c := r.crew(dueq.WorkerOptions{})
