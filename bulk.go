@@ -96,19 +96,19 @@ func (q *Queue) RescheduleAll(ctx context.Context, f Filter, to Schedule, o *Bul
 }
 
 // Purge removes the messages that a filter chooses for good, and returns how many. f.State
-// is required: Scheduled, Ready or Dead. A message that is in another state when its turn
+// is required: Scheduled, Ready, Dead or Done. A message that is in another state when its turn
 // comes is left alone. With nothing but a state every message that is in it at some time of
 // the call is removed, without being read.
 //
 // Errors, costs and memory are otherwise as those of [Queue.RedriveAll].
 func (q *Queue) Purge(ctx context.Context, f Filter, o *BulkOptions) (int, error) {
 	if f.State == "" {
-		return 0, fail("purge", q.name, "", invalid("state", "is missing, want scheduled, ready or dead"))
+		return 0, fail("purge", q.name, "", invalid("state", "is missing, want scheduled, ready, dead or done"))
 	}
 	if o != nil && o.Spread != 0 {
 		return 0, fail("purge", q.name, "", invalid("spread", "is for redrives and reschedules"))
 	}
-	return q.bulk(ctx, "purge", f, o, []State{Scheduled, Ready, Dead}, func(b *bulk, p store.Partition, batch []target) error {
+	return q.bulk(ctx, "purge", f, o, []State{Scheduled, Ready, Dead, Done}, func(b *bulk, p store.Partition, batch []target) error {
 		r := store.PurgeRequest{State: store.State(f.State), All: batch == nil}
 		for _, t := range batch {
 			r.IDs = append(r.IDs, t.id)

@@ -49,6 +49,7 @@ func toSettings(s store.Settings) Settings {
 	return Settings{
 		Partitions: s.Partitions, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages, Paused: s.Paused,
 		DeadRetention: fromSpan(s.DeadRetention), MaxDead: s.MaxDead,
+		History: fromSpan(s.History), MaxHistory: s.MaxHistory,
 		MaxAttempts: s.MaxAttempts, Lease: fromSpan(s.Lease),
 		Backoff: BackoffSettings{Base: fromSpan(s.BackoffBase), Most: fromSpan(s.BackoffMost)}, DedupFor: fromSpan(s.DedupFor),
 	}
@@ -59,6 +60,7 @@ func (s Settings) plain() store.Settings {
 	return store.Settings{
 		Partitions: cmp.Or(s.Partitions, store.DefaultPartitions), MaxBody: cmp.Or(s.MaxBody, store.DefaultMaxBody),
 		MaxMessages: s.MaxMessages, DeadRetention: toSpan(s.DeadRetention), MaxDead: s.MaxDead,
+		History: toSpan(s.History), MaxHistory: s.MaxHistory,
 		MaxAttempts: s.MaxAttempts, Lease: toSpan(s.Lease),
 		BackoffBase: toSpan(s.Backoff.Base), BackoffMost: toSpan(s.Backoff.Most), DedupFor: toSpan(s.DedupFor),
 	}
@@ -67,7 +69,7 @@ func (s Settings) plain() store.Settings {
 func toStats(s *store.Stats) Stats {
 	return Stats{
 		Queue: s.Queue, Settings: toSettings(s.Settings),
-		Scheduled: s.Scheduled, Ready: s.Ready, Leased: s.Leased, Dead: s.Dead,
+		Scheduled: s.Scheduled, Ready: s.Ready, Leased: s.Leased, Dead: s.Dead, Done: s.Done,
 		OldestReady: fromSpan(s.OldestReady), Consumers: s.Consumers, Remembered: s.Remembered, Counters: Counters(s.Counters),
 	}
 }
@@ -87,6 +89,6 @@ func toRecord(queue string, r store.Record) Record {
 		ID: r.ID.String(), Queue: queue, Key: r.Key, Headers: r.Headers, Body: r.Body, BodySize: r.BodySize,
 		State: State(r.State), At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
 		Attempt: r.Attempt - r.Earlier, Token: int64(r.Attempt), Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
-		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Repeat: toRepeat(r.Repeat),
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Ending: Ending(r.Ending), Repeat: toRepeat(r.Repeat),
 	}
 }

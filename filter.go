@@ -25,6 +25,7 @@ type Filter struct {
 	Due     TimeRange         // of scheduled and ready messages; no others are chosen
 	Sent    TimeRange         // by the producers' clocks
 	Died    TimeRange         // of dead messages; no others are chosen
+	Ended   TimeRange         // of done messages; no others are chosen
 	// MinAttempts is how often the message must have been delivered, the delivery that is
 	// under way included.
 	MinAttempts int
@@ -68,7 +69,7 @@ func (f Filter) matcher(states ...State) (*matcher, error) {
 		}
 		m.states = []State{f.State}
 	}
-	for field, r := range map[string]TimeRange{"due": f.Due, "sent": f.Sent, "died": f.Died} {
+	for field, r := range map[string]TimeRange{"due": f.Due, "sent": f.Sent, "died": f.Died, "ended": f.Ended} {
 		if err := r.check(field); err != nil {
 			return nil, err
 		}
@@ -80,6 +81,9 @@ func (f Filter) matcher(states ...State) (*matcher, error) {
 		return nil, err
 	}
 	if err := m.keep("died", f.Died, Dead); err != nil {
+		return nil, err
+	}
+	if err := m.keep("ended", f.Ended, Done); err != nil {
 		return nil, err
 	}
 	return m, m.compileKey()
@@ -112,7 +116,7 @@ func (m *matcher) compileKey() error {
 // everything reports whether every message in the states matches.
 func (m *matcher) everything() bool {
 	return m.key == nil && len(m.Headers) == 0 && m.Failure == "" && m.MinAttempts == 0 &&
-		!m.Due.set() && !m.Sent.set() && !m.Died.set()
+		!m.Due.set() && !m.Sent.set() && !m.Died.set() && !m.Ended.set()
 }
 
 func (m *matcher) match(r *store.Record) bool {
@@ -137,8 +141,12 @@ func (m *matcher) past(r *store.Record) bool { return m.at(State(r.State)).endsB
 
 // at returns the bounds of Record.At in a state.
 func (m *matcher) at(s State) TimeRange {
-	if s == Dead {
+	switch s {
+	case Dead:
 		return m.Died
+	case Done:
+		return m.Ended
+	case Scheduled, Ready, Leased:
 	}
 	return m.Due
 }

@@ -92,7 +92,7 @@ func TestFilter_RefusesWhatMakesNoSense(t *testing.T) {
 		states []State
 		field  string
 	}{
-		{"unknown state", Filter{State: "done"}, all, "state"},
+		{"unknown state", Filter{State: "gone"}, all, "state"},
 		{"state of another call", Filter{State: Leased}, []State{Dead}, "state"},
 		{"bad pattern", Filter{Key: "[a"}, all, "key"},
 		{"empty range", Filter{Due: TimeRange{From: now, To: now}}, all, "due"},

@@ -28,10 +28,10 @@ type Page struct {
 // listedStates are all states, in the order in which they are listed: that in which a
 // message goes through them, so that one which moves on meanwhile is rather seen twice than
 // missed.
-func listedStates() []State { return []State{Scheduled, Ready, Leased, Dead} }
+func listedStates() []State { return []State{Scheduled, Ready, Leased, Dead, Done} }
 
 // List returns a page of the messages that a filter chooses: first all scheduled ones, then
-// the ready, the leased and the dead ones, those in a state partition by partition, in the
+// the ready, the leased, the dead and the done ones, those in a state partition by partition, in the
 // order of Record.At. A page looks at up to o.Limit messages and holds those that match: it
 // may hold fewer, even none, though more follow; go on until Page.Next is "", or use
 // [Queue.Messages]. A message that changes its state meanwhile may be missed or seen twice.
@@ -112,13 +112,16 @@ func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
 			page.Records = append(page.Records, toRecord(q.name, *record))
 		}
 	}
+	if s.History == 0 && o.Filter.State == "" && from.state != Done { // saves calls
+		m.states = slices.DeleteFunc(m.states, func(s State) bool { return s == Done })
+	}
 	page.Next = from.next(found.Next, s.Partitions, m.states).String()
 	return page, nil
 }
 
 const defaultLimit = 100
 
-// place is where a page begins. As text, in cursors, it is the first letter of the state,
+// place is where a page begins. As text, in cursors, it is the letter of the state,
 // the partition, a dot, and the store's own cursor.
 type place struct {
 	state State // "": nowhere
@@ -130,7 +133,15 @@ func (p place) String() string {
 	if p.state == "" {
 		return ""
 	}
-	return string(p.state[0]) + strconv.Itoa(p.index) + "." + p.rest
+	return string(p.state.letter()) + strconv.Itoa(p.index) + "." + p.rest
+}
+
+// letter names a state in cursors.
+func (s State) letter() byte {
+	if s == Done {
+		return 'e' // the first one is that of Dead
+	}
+	return s[0]
 }
 
 // next returns where the next page begins, the store's next cursor being rest.
@@ -152,7 +163,7 @@ func parseCursor(text string, states []State) (place, error) {
 	if text == "" {
 		return place{state: states[0]}, nil
 	}
-	i := slices.IndexFunc(states, func(s State) bool { return s[0] == text[0] })
+	i := slices.IndexFunc(states, func(s State) bool { return s.letter() == text[0] })
 	number, rest, ok := strings.Cut(text[1:], ".")
 	index, err := strconv.Atoi(number)
 	if i < 0 || !ok || err != nil || index < 0 || index >= store.MaxPartitions {

@@ -74,7 +74,7 @@ func TestManagingRefusesBadInput(t *testing.T) {
 		{"redrive a malformed id", errOf(q.Redrive(ctx, dueq.Key("k"), dueq.ID("42"))), "id"},
 		{"delete a malformed id", errOf(q.Delete(ctx, dueq.ID("42"))), "id"},
 		{"purge what is held", errOf(q.Purge(ctx, dueq.Filter{State: dueq.Leased}, nil)), "state"},
-		{"list an unknown state", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: "done"}})), "state"},
+		{"list an unknown state", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: "gone"}})), "state"},
 		{"list too many", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Limit: 1001})), "limit"},
 		{"list a negative number", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Limit: -1})), "limit"},
 		{"list negative bodies", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, BodyLimit: -1})), "body limit"},

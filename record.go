@@ -8,15 +8,27 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// State is where a live message is.
+// State is where a message is.
 type State string
 
-// The four states of a live message.
+// The four states of a live message, and that of one that has ended, for as long as
+// Settings.History keeps it.
 const (
 	Scheduled = State(store.Scheduled) // due later
 	Ready     = State(store.Ready)     // due now
 	Leased    = State(store.Leased)    // held by a consumer
 	Dead      = State(store.Dead)      // out of attempts, or rejected
+	Done      = State(store.Done)      // acknowledged, cancelled or expired
+)
+
+// Ending is how a message became [Done].
+type Ending string
+
+// The endings of done messages.
+const (
+	EndingAcked     = Ending(store.EndingAcked)     // acknowledged
+	EndingCancelled = Ending(store.EndingCancelled) // by [Queue.Cancel]
+	EndingExpired   = Ending(store.EndingExpired)   // its TTL passed before it was delivered
 )
 
 // Record is a message as the store has it.
@@ -29,7 +41,7 @@ type Record struct {
 	BodySize int    // bytes of the whole body
 	State    State
 	// At is, by the store's clock: scheduled and ready, when it is due; leased, when the
-	// lease ends; dead, when it died.
+	// lease ends; dead, when it died; done, when it ended.
 	At          time.Time
 	SentAt      time.Time // by the producer's clock
 	ExpiresAt   time.Time // zero: never
@@ -41,12 +53,13 @@ type Record struct {
 	// LastFailure is the last text that was given with the end of a delivery, up to 1 KiB: of
 	// an error, "snoozed: " and a reason, or "lease ran out". "" if none.
 	LastFailure string
-	Cancelling  bool // leased, and its holder has been asked to stop
+	Cancelling  bool   // leased, and its holder has been asked to stop
+	Ending      Ending // done: how it ended
 	Repeat      Repeat
 }
 
-// Get returns a message with its whole body, live or dead. Errors: [ErrNotFound] when
-// there is no such message (any more), [ErrInvalid], [ErrCorrupt] when it cannot be read.
+// Get returns a message with its whole body: live, dead or, where Settings.History keeps it,
+// done. Errors: [ErrNotFound] when there is no such message (any more), [ErrInvalid], [ErrCorrupt] when it cannot be read.
 func (q *Queue) Get(ctx context.Context, ref Ref) (Record, error) {
 	if err := q.guard(ctx); err != nil {
 		return Record{}, fail("get", q.name, ref.String(), err)

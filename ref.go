@@ -27,8 +27,9 @@ const (
 func ID(id string) Ref { return Ref{byID, id} }
 
 // Key names the message that has a key: the one that is scheduled, ready or leased or, if
-// there is none, of the dead ones that had it the one that died last. A call that gets an
-// empty or malformed key returns [ErrInvalid].
+// there is none, of the dead ones that had it the one that died last. [Queue.Get] then looks
+// among the done ones (see Settings.History) for the one that ended last; of those with one
+// key it finds the last 16. A call that gets an empty or malformed key returns [ErrInvalid].
 func Key(key string) Ref { return Ref{byKey, key} }
 
 // keyPrefix tells a key from an id: ids hold no colon.

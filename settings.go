@@ -36,6 +36,21 @@ type Settings struct {
 	// them. See Counters.DeadExpired.
 	MaxDead int64
 
+	// History is how long a message is kept as [Done] after it was acknowledged or cancelled,
+	// or has expired, in whole milliseconds, up to 10 years. Default 0: it is not kept.
+	//
+	// Done messages, their bodies included, are there to be looked at: [Queue.Get], [Queue.List]
+	// and [Queue.Messages] find them, [Queue.Purge] removes them, Stats.Done counts them. For
+	// every other call they are gone: they do not count against MaxMessages, their keys are
+	// free, and a message that is sent again under the id of one is sent anew. Not kept are
+	// messages that were purged, deleted or replaced, that gave their key to another
+	// after their TTL, and the occurrences that [Again] ends.
+	History time.Duration
+	// MaxHistory is how many done messages the queue keeps, up to 1,000,000; each partition an
+	// equal share, one at least. Default 0: 10,000, if History is set. The oldest are removed
+	// first: by each message that ends one, and by each call for messages up to 500.
+	MaxHistory int64
+
 	// MaxAttempts is the default of [Message].MaxAttempts: 1 to 1000. 0: 25.
 	MaxAttempts int
 	// Lease is the default of [ConsumeOptions].Lease and [ReceiveOptions].Lease: 1 s to
@@ -192,7 +207,7 @@ func (s Settings) check() error {
 	for _, span := range []struct {
 		field string
 		value time.Duration
-	}{{"dead retention", s.DeadRetention}, {"dedup for", s.DedupFor}, {"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
+	}{{"dead retention", s.DeadRetention}, {"history", s.History}, {"dedup for", s.DedupFor}, {"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
 		if span.value < 0 {
 			return invalid(span.field, "%s is negative", span.value)
 		}
@@ -206,6 +221,7 @@ func differences(from, to store.Settings) store.Change {
 		Partitions: unlessSame(from.Partitions, to.Partitions), MaxBody: unlessSame(from.MaxBody, to.MaxBody),
 		MaxMessages:   unlessSame(from.MaxMessages, to.MaxMessages),
 		DeadRetention: unlessSame(from.DeadRetention, to.DeadRetention), MaxDead: unlessSame(from.MaxDead, to.MaxDead),
+		History: unlessSame(from.History, to.History), MaxHistory: unlessSame(from.MaxHistory, to.MaxHistory),
 		MaxAttempts: unlessSame(from.MaxAttempts, to.MaxAttempts),
 		Lease:       unlessSame(from.Lease, to.Lease), DedupFor: unlessSame(from.DedupFor, to.DedupFor),
 	}
@@ -235,6 +251,10 @@ func firstDifference(a, b store.Settings) string {
 		return "dead retention"
 	case c.MaxDead != nil:
 		return "max dead"
+	case c.History != nil:
+		return "history"
+	case c.MaxHistory != nil:
+		return "max history"
 	case c.MaxAttempts != nil:
 		return "max attempts"
 	case c.Lease != nil:

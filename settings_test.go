@@ -14,6 +14,7 @@ func TestCreate_AgainWithTheSameSettingsIsNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		s := dueq.Settings{
 			Partitions: 3, MaxBody: 1000, MaxMessages: 50, MaxAttempts: 4, Lease: time.Minute, DeadRetention: 48 * time.Hour, MaxDead: 1000, DedupFor: time.Hour,
+			History: 24 * time.Hour, MaxHistory: 5000,
 			Backoff: dueq.BackoffSettings{Base: time.Second, Most: time.Hour},
 		}
 		r.must(r.q.Create(r.Context(), s))

@@ -12,6 +12,7 @@ type Stats struct {
 	Ready     int64 // messages due now
 	Leased    int64 // messages held by consumers
 	Dead      int64 // dead letters
+	Done      int64 // messages that have ended and are kept, see Settings.History
 
 	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
 	OldestReady time.Duration

@@ -15,6 +15,7 @@ const (
 	MaxHeaderSize = 8 << 10          // bytes of all header names and values together
 	MaxRepeat     = 255              // bytes of a schedule
 	MaxBody       = 4 << 20          // bytes: the highest Settings.MaxBody
+	MaxHistory    = 1_000_000        // the highest Settings.MaxHistory
 	MaxAttempts   = 1000             // highest Message.MaxAttempts
 	MaxFailure    = 1 << 10          // bytes of a failure text; longer ones are cut
 	MaxCallerName = 64               // bytes of a producer's or consumer's name
@@ -35,4 +36,5 @@ const ShortAnswer = 2
 const (
 	DefaultPartitions = 1
 	DefaultMaxBody    = 256 << 10
+	DefaultHistory    = 10_000 // of MaxHistory, where History is set
 )

@@ -64,7 +64,7 @@ type Page struct {
 type PurgeRequest struct {
 	Caller string
 	Number uint64
-	State  State // Scheduled, Ready or Dead
+	State  State // Scheduled, Ready, Dead or Done
 	All    bool  // any message of that state, the earliest first
 	IDs    []ID  // without All: these, those of them that are in that state; 1 to MaxBatch
 	Limit  int   // 1 to MaxBatch
@@ -90,6 +90,14 @@ type Settings struct {
 	// share, see DeadRoom. Claims remove the others, those that died first, some hundred each.
 	DeadRetention int64
 	MaxDead       int64
+
+	// History is how long a message is kept as Done when it was acked or cancelled, or has
+	// expired, ms, up to MaxDelay; 0: it is not. MaxHistory is how many of them the queue
+	// keeps, up to MaxHistory; 0: DefaultHistory. Each partition has an equal share, see
+	// DoneRoom. Each that ends pushes out one that is over a limit, the oldest first, and
+	// claims remove some hundred.
+	History    int64
+	MaxHistory int64
 
 	// Defaults for clients, which the store keeps and does not interpret. 0: the client's own.
 	MaxAttempts              int   // 1 to MaxAttempts
@@ -118,6 +126,17 @@ func (s Settings) DeadRoom() int64 {
 	return max(1, s.MaxDead/int64(s.Partitions))
 }
 
+// DoneRoom returns how many done messages a partition keeps.
+func (s Settings) DoneRoom() int64 {
+	switch {
+	case s.History == 0:
+		return 0
+	case s.MaxHistory == 0:
+		return max(1, DefaultHistory/int64(s.Partitions))
+	}
+	return max(1, s.MaxHistory/int64(s.Partitions))
+}
+
 // IfMissing is the Change.If of a change that makes a queue and changes none.
 const IfMissing = -1
 
@@ -139,6 +158,8 @@ type Change struct {
 
 	DeadRetention *int64
 	MaxDead       *int64
+	History       *int64
+	MaxHistory    *int64
 
 	MaxAttempts              *int
 	Lease                    *int64
@@ -187,6 +208,7 @@ type Stats struct {
 	Ready     int64
 	Leased    int64
 	Dead      int64
+	Done      int64 // which are gone, as Counters go
 	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
 	OldestReady int64
 	Consumers   int   // that sent a heartbeat
@@ -241,9 +263,9 @@ func (m Move) Validate() error {
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r ListRequest) Validate() error {
 	switch r.State {
-	case Scheduled, Ready, Leased, Dead:
+	case Scheduled, Ready, Leased, Dead, Done:
 	default:
-		return invalid("state", "%s is none of scheduled, ready, leased, dead", quote(string(r.State)))
+		return invalid("state", "%s is none of scheduled, ready, leased, dead, done", quote(string(r.State)))
 	}
 	if r.BodyLimit < 0 {
 		return invalid("body limit", "%d is negative", r.BodyLimit)
@@ -254,9 +276,9 @@ func (r ListRequest) Validate() error {
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r PurgeRequest) Validate() error {
 	switch r.State {
-	case Scheduled, Ready, Dead:
+	case Scheduled, Ready, Dead, Done:
 	default:
-		return invalid("state", "%s is none of scheduled, ready, dead", quote(string(r.State)))
+		return invalid("state", "%s is none of scheduled, ready, dead, done", quote(string(r.State)))
 	}
 	if r.All && len(r.IDs) > 0 {
 		return invalid("ids", "%d are given together with all, want one of them", len(r.IDs))
@@ -283,11 +305,8 @@ func (c Change) Validate() error {
 	if c.MaxMessages != nil && *c.MaxMessages < 0 {
 		return invalid("max messages", "%d is negative", *c.MaxMessages)
 	}
-	if r := c.DeadRetention; r != nil && (*r < 0 || *r > MaxDelay) {
-		return invalid("dead retention", "%d ms is outside 0 to %d ms (10 years)", *r, int64(MaxDelay))
-	}
-	if c.MaxDead != nil && *c.MaxDead < 0 {
-		return invalid("max dead", "%d is negative", *c.MaxDead)
+	if err := c.validateRetention(); err != nil {
+		return err
 	}
 	if c.If < IfMissing {
 		return invalid("if", "%d is not a version", c.If)
@@ -298,6 +317,22 @@ func (c Change) Validate() error {
 		}
 	}
 	return c.validateDefaults()
+}
+
+func (c Change) validateRetention() error {
+	if r := c.DeadRetention; r != nil && (*r < 0 || *r > MaxDelay) {
+		return invalid("dead retention", "%d ms is outside 0 to %d ms (10 years)", *r, int64(MaxDelay))
+	}
+	if c.MaxDead != nil && *c.MaxDead < 0 {
+		return invalid("max dead", "%d is negative", *c.MaxDead)
+	}
+	if h := c.History; h != nil && (*h < 0 || *h > MaxDelay) {
+		return invalid("history", "%d ms is outside 0 to %d ms (10 years)", *h, int64(MaxDelay))
+	}
+	if n := c.MaxHistory; n != nil && (*n < 0 || *n > MaxHistory) {
+		return invalid("max history", "%d is outside 0 to %d", *n, MaxHistory)
+	}
+	return nil
 }
 
 // validateDefaults checks what only clients use.

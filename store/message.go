@@ -30,16 +30,28 @@ type Message struct {
 	Of int
 }
 
-// State is where a live message is.
+// State is where a message is.
 type State string
 
-// The four states of a live message. Ready is not stored apart from Scheduled: a
-// message becomes ready because its due time passes.
+// The four states of a live message, and that of one that has ended, for as long as
+// Settings.History keeps it. Ready is not stored apart from Scheduled: a message becomes
+// ready because its due time passes.
 const (
 	Scheduled State = "scheduled" // due later
 	Ready     State = "ready"     // due now
 	Leased    State = "leased"    // held by a consumer
 	Dead      State = "dead"      // out of attempts, or rejected
+	Done      State = "done"      // acked, cancelled or expired
+)
+
+// Ending is how a message became Done.
+type Ending string
+
+// The endings of done messages.
+const (
+	EndingAcked     Ending = "acked"
+	EndingCancelled Ending = "cancelled"
+	EndingExpired   Ending = "expired"
 )
 
 // Record is a message as the store has it.
@@ -50,7 +62,7 @@ type Record struct {
 	Body        []byte
 	BodySize    int // bytes of the whole body; Body may be cut in a list
 	State       State
-	At          int64 // scheduled, ready: due; leased: end of the lease; dead: death
+	At          int64 // scheduled, ready: due; leased: end of the lease; dead: death; done: its end
 	MaxAttempts int
 	Expiry      int64 // instant after which it is no longer delivered; 0: none
 	Attempt     int   // deliveries so far
@@ -58,7 +70,8 @@ type Record struct {
 	Failures    int   // deliveries that failed, since the last redrive or occurrence
 	Snoozes     int   // deliveries that were snoozed, likewise
 	LastFailure string
-	Cancelling  bool // leased, and its holder has been asked to stop
+	Cancelling  bool   // leased, and its holder has been asked to stop
+	Ending      Ending // done: how it ended
 	Repeat      string
 }
 

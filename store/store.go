@@ -1,7 +1,9 @@
 // Package store is the port between dueq and the places where messages are kept.
 //
 // A [Store] holds queues; a queue has one or more partitions; a partition holds
-// messages, each in exactly one of four states: scheduled, ready, leased, dead.
+// messages, each in exactly one of four states: scheduled, ready, leased, dead. A queue
+// with Settings.History also keeps messages that have ended, as done: Get, List and Purge
+// know them, and for every other method they are gone.
 // Every method that changes a partition is one atomic step: it happens as a whole
 // or not at all, and no reader sees half of it.
 //
@@ -57,7 +59,10 @@ type Store interface {
 	// OK, Running, Dead, NotFound, TooFar, Stale.
 	Reschedule(ctx context.Context, p Partition, r RescheduleRequest) ([]Code, error)
 
-	// Get returns one message, or ErrNotFound.
+	// Get returns one message, or ErrNotFound. A key names the live message that has it, or
+	// else the one that died last with it, or else the one that ended last with it: of those
+	// that are done, the last 16 of a key are found. An id names the live or dead message,
+	// or else the done one.
 	Get(ctx context.Context, p Partition, ref Ref) (Record, error)
 
 	// List returns one page of the messages in a state, in the order of Record.At,
@@ -77,7 +82,7 @@ type Store interface {
 	// dead), Duplicate, Stale.
 	Redrive(ctx context.Context, p Partition, r RedriveRequest) ([]PushResult, error)
 
-	// Purge removes scheduled, ready or dead messages for good, at most r.Limit of
+	// Purge removes scheduled, ready, dead or done messages for good, at most r.Limit of
 	// them. While it removes as many as the limit there may be more.
 	Purge(ctx context.Context, p Partition, r PurgeRequest) (PurgeResult, error)
 

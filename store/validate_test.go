@@ -164,12 +164,12 @@ func TestManageValidate(t *testing.T) {
 		{"due and delay", func(m *Move) { m.Due, m.Delay = 1, 1 }, ErrInvalid, "due", "is given together with a delay, want one of them"},
 	})
 	refuse(t, func() ListRequest { return ListRequest{State: Dead, Limit: MaxListLimit} }, ListRequest.Validate, []refusal[ListRequest]{
-		{"unknown state", func(r *ListRequest) { r.State = "x" }, ErrInvalid, "state", `"x" is none of scheduled, ready, leased, dead`},
+		{"unknown state", func(r *ListRequest) { r.State = "x" }, ErrInvalid, "state", `"x" is none of scheduled, ready, leased, dead, done`},
 		{"list limit 0", func(r *ListRequest) { r.Limit = 0 }, ErrInvalid, "limit", "0 is outside 1 to 1000"},
 		{"body limit", func(r *ListRequest) { r.BodyLimit = -1 }, ErrInvalid, "body limit", "-1 is negative"},
 	})
 	refuse(t, func() PurgeRequest { return PurgeRequest{Caller: "m", State: Dead, All: true, Limit: 1} }, PurgeRequest.Validate, []refusal[PurgeRequest]{
-		{"leased", func(r *PurgeRequest) { r.State = Leased }, ErrInvalid, "state", `"leased" is none of scheduled, ready, dead`},
+		{"leased", func(r *PurgeRequest) { r.State = Leased }, ErrInvalid, "state", `"leased" is none of scheduled, ready, dead, done`},
 		{"501 ids", func(r *PurgeRequest) { r.All, r.IDs = false, make([]ID, 501) }, ErrInvalid, "ids", "501 is outside 1 to 500"},
 		{"purge limit 501", func(r *PurgeRequest) { r.Limit = 501 }, ErrInvalid, "limit", "501 is outside 1 to 500"},
 	})
@@ -193,6 +193,8 @@ func TestChangeValidate(t *testing.T) {
 		{"large max body", func(c *Change) { c.MaxBody = &large }, ErrInvalid, "max body", "4194305 bytes is outside 1 to 4194304"},
 		{"max messages", func(c *Change) { c.MaxMessages = &negative }, ErrInvalid, "max messages", "-1 is negative"},
 		{"dead retention", func(c *Change) { c.DeadRetention = &negative }, ErrInvalid, "dead retention", "-1 ms is outside 0 to 316224000000 ms (10 years)"},
+		{"history", func(c *Change) { c.History = &negative }, ErrInvalid, "history", "-1 ms is outside 0 to 316224000000 ms (10 years)"},
+		{"max history", func(c *Change) { c.MaxHistory = &negative }, ErrInvalid, "max history", "-1 is outside 0 to 1000000"},
 		{"max dead", func(c *Change) { c.MaxDead = &negative }, ErrInvalid, "max dead", "-1 is negative"},
 	})
 }

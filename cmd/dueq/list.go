@@ -66,14 +66,14 @@ func newList(a *app) *cobra.Command {
 		Use:   "list --queue NAME",
 		Short: "List messages",
 		Long: `List messages: those in one state in the order of WHEN (due time; leased: end of the
-lease; dead: time of death), or without --state the first of each state.
+lease; dead: time of death; done: when it ended), or without --state the first of each state.
 
 A message must meet every filter that is given. ` + rangeHelp + `
 
 -o json prints an object per page: {"messages": [...], "next": "cursor"}.`,
 		Args: cobra.NoArgs,
 	}
-	cmd.Flags().StringVar(&f.state, "state", "", "scheduled, ready, leased or dead (default: each of them)")
+	cmd.Flags().StringVar(&f.state, "state", "", "scheduled, ready, leased, dead or done (default: each of them)")
 	f.addFlags(cmd)
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, _ []string) error {
 		if err := f.check(cmd); err != nil {
@@ -124,8 +124,10 @@ func (f *listFlags) states() []dueq.State {
 		return []dueq.State{dueq.Ready, dueq.Scheduled}
 	case f.Filter.Died != dueq.TimeRange{}:
 		return []dueq.State{dueq.Dead}
+	case f.Filter.Ended != dueq.TimeRange{}:
+		return []dueq.State{dueq.Done}
 	}
-	return []dueq.State{dueq.Ready, dueq.Leased, dueq.Scheduled, dueq.Dead}
+	return []dueq.State{dueq.Ready, dueq.Leased, dueq.Scheduled, dueq.Dead, dueq.Done}
 }
 
 // check refuses what the library would take for "the default".

@@ -36,7 +36,7 @@ needed. To remove single messages, use delete.
 		Args:    cobra.NoArgs,
 	}
 	choose := selectFlags(cmd, "message in the state")
-	state := cmd.Flags().String("state", "", "scheduled, ready or dead")
+	state := cmd.Flags().String("state", "", "scheduled, ready, dead or done")
 	_ = cmd.MarkFlagRequired("state") // fails only when there is no such flag
 	yes := cmd.Flags().Bool("yes", false, "do not ask")
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {

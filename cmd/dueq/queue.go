@@ -23,6 +23,8 @@ type settingsResult struct {
 	MaxMessages     int64  `json:"max_messages"`
 	DeadRetentionMS int64  `json:"dead_retention_ms"`
 	MaxDead         int64  `json:"max_dead"`
+	HistoryMS       int64  `json:"history_ms"`
+	MaxHistory      int64  `json:"max_history"`
 	MaxAttempts     int    `json:"max_attempts"`
 	LeaseMS         int64  `json:"lease_ms"`
 	BackoffBaseMS   int64  `json:"backoff_base_ms"`
@@ -34,6 +36,7 @@ func newSettingsResult(queue string, s dueq.Settings) settingsResult {
 	return settingsResult{
 		Queue: queue, Partitions: s.Partitions, Paused: s.Paused, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages,
 		DeadRetentionMS: s.DeadRetention.Milliseconds(), MaxDead: s.MaxDead,
+		HistoryMS: s.History.Milliseconds(), MaxHistory: s.MaxHistory,
 		MaxAttempts: s.MaxAttempts, LeaseMS: s.Lease.Milliseconds(),
 		BackoffBaseMS: s.Backoff.Base.Milliseconds(), BackoffMostMS: s.Backoff.Most.Milliseconds(),
 		DedupForMS: s.DedupFor.Milliseconds(),
@@ -61,6 +64,8 @@ func (r settingsResult) text() string {
 		{"max messages", number(r.MaxMessages, "no limit")},
 		{"dead retention", span(r.DeadRetentionMS, "no limit")},
 		{"max dead", number(r.MaxDead, "no limit")},
+		{"history", span(r.HistoryMS, "off")},
+		{"max history", number(r.MaxHistory, "default")},
 		{"max attempts", number(int64(r.MaxAttempts), "default")},
 		{"lease", span(r.LeaseMS, "default")},
 		{"backoff base", span(r.BackoffBaseMS, "default")},
@@ -112,6 +117,8 @@ func settingsFlags(flags *pflag.FlagSet, s *dueq.Settings) {
 	flags.Int64Var(&s.MaxMessages, "max-messages", 0, "messages that the queue holds at most, dead ones not counted, in equal shares for its partitions (0: no limit)")
 	flags.Var(span{&s.DeadRetention}, "dead-retention", "how long dead messages are kept (0: until they are removed)")
 	flags.Int64Var(&s.MaxDead, "max-dead", 0, "dead messages that the queue keeps, the oldest of more are removed, in equal shares for its partitions (0: no limit)")
+	flags.Var(span{&s.History}, "history", "how long messages are kept as done after they ended (0: they are not)")
+	flags.Int64Var(&s.MaxHistory, "max-history", 0, "done messages that the queue keeps, in equal shares for its partitions, up to 1000000 (0: 10000, with --history)")
 	flags.IntVar(&s.MaxAttempts, "max-attempts", 0, "failures after which a message is dead, unless it says otherwise, up to 1000 (0: the library's default)")
 	flags.Var(span{&s.Lease}, "lease", "how long consumers hold a message at a time, unless they say otherwise, 1s to 12h (0: 30s)")
 	flags.Var(span{&s.Backoff.Base}, "backoff-base", "the longest wait after the first failure, which doubles with each (0: the library's default)")
@@ -165,6 +172,8 @@ func changedSettings(flags *pflag.FlagSet, given *dueq.Settings) (change func(*d
 		"max-messages":   func(s *dueq.Settings) { s.MaxMessages = given.MaxMessages },
 		"dead-retention": func(s *dueq.Settings) { s.DeadRetention = given.DeadRetention },
 		"max-dead":       func(s *dueq.Settings) { s.MaxDead = given.MaxDead },
+		"history":        func(s *dueq.Settings) { s.History = given.History },
+		"max-history":    func(s *dueq.Settings) { s.MaxHistory = given.MaxHistory },
 		"max-attempts":   func(s *dueq.Settings) { s.MaxAttempts = given.MaxAttempts },
 		"lease":          func(s *dueq.Settings) { s.Lease = given.Lease },
 		"backoff-base":   func(s *dueq.Settings) { s.Backoff.Base = given.Backoff.Base },

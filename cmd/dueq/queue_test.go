@@ -9,8 +9,8 @@ func TestQueue_SettingsAreMadeShownAndChanged(t *testing.T) {
 		t.Helper()
 		return decode[settingsResult](t, s.ok(append(args, "--queue", "q", "-o", "json")...))
 	}
-	want := settingsResult{Queue: "q", Partitions: 2, MaxBody: 262144, MaxMessages: 9, LeaseMS: 60_000, DeadRetentionMS: 72 * 3_600_000, DedupForMS: 3_600_000}
-	create := []string{"queue", "create", "--partitions", "2", "--max-messages", "9", "--lease", "1m", "--dead-retention", "72h", "--dedup-for", "1h"}
+	want := settingsResult{Queue: "q", Partitions: 2, MaxBody: 262144, MaxMessages: 9, LeaseMS: 60_000, DeadRetentionMS: 72 * 3_600_000, DedupForMS: 3_600_000, HistoryMS: 3_600_000}
+	create := []string{"queue", "create", "--partitions", "2", "--max-messages", "9", "--lease", "1m", "--dead-retention", "72h", "--dedup-for", "1h", "--history", "1h"}
 	for range 2 {
 		if got := show(create...); got != want {
 			t.Errorf("made %+v, want %+v", got, want)
@@ -18,8 +18,9 @@ func TestQueue_SettingsAreMadeShownAndChanged(t *testing.T) {
 	}
 	s.fails(exitConflict, []string{`"q"`, "partitions", "other settings"}, "queue", "create", "--queue", "q")
 	want.DeadRetentionMS, want.MaxDead, want.DedupForMS = 0, 500, 86_400_000
+	want.HistoryMS, want.MaxHistory = 1000, 77
 	want.LeaseMS, want.MaxAttempts, want.BackoffBaseMS, want.BackoffMostMS = 0, 5, 500, 3_600_000
-	update := []string{"queue", "update", "--lease", "0s", "--max-attempts", "5", "--backoff-base", "500ms", "--backoff-most", "1h", "--dead-retention", "0s", "--max-dead", "500", "--dedup-for", "1d"}
+	update := []string{"queue", "update", "--lease", "0s", "--max-attempts", "5", "--backoff-base", "500ms", "--backoff-most", "1h", "--dead-retention", "0s", "--max-dead", "500", "--dedup-for", "1d", "--history", "1s", "--max-history", "77"}
 	if got := show(update...); got != want {
 		t.Errorf("changed to %+v, want %+v", got, want)
 	}

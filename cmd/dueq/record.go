@@ -56,20 +56,22 @@ type record struct {
 	Queue string     `json:"queue"`
 	State dueq.State `json:"state"`
 	content
-	BodySize    int    `json:"body_size"`
-	Due         string `json:"due,omitempty"`          // scheduled, ready
-	LeasedUntil string `json:"leased_until,omitempty"` // leased
-	DiedAt      string `json:"died_at,omitempty"`      // dead
-	SentAt      string `json:"sent_at"`
-	ExpiresAt   string `json:"expires_at,omitempty"`
-	Attempt     int    `json:"attempt"`
-	Token       int64  `json:"token"`
-	Failures    int    `json:"failures"`
-	Snoozes     int    `json:"snoozes"`
-	MaxAttempts int    `json:"max_attempts"`
-	LastFailure string `json:"last_failure,omitempty"`
-	Cancelling  bool   `json:"cancelling,omitempty"`
-	Repeat      string `json:"repeat,omitempty"`
+	BodySize    int         `json:"body_size"`
+	Due         string      `json:"due,omitempty"`          // scheduled, ready
+	LeasedUntil string      `json:"leased_until,omitempty"` // leased
+	DiedAt      string      `json:"died_at,omitempty"`      // dead
+	EndedAt     string      `json:"ended_at,omitempty"`     // done
+	Ending      dueq.Ending `json:"ending,omitempty"`       // done
+	SentAt      string      `json:"sent_at"`
+	ExpiresAt   string      `json:"expires_at,omitempty"`
+	Attempt     int         `json:"attempt"`
+	Token       int64       `json:"token"`
+	Failures    int         `json:"failures"`
+	Snoozes     int         `json:"snoozes"`
+	MaxAttempts int         `json:"max_attempts"`
+	LastFailure string      `json:"last_failure,omitempty"`
+	Cancelling  bool        `json:"cancelling,omitempty"`
+	Repeat      string      `json:"repeat,omitempty"`
 }
 
 func newRecord(r dueq.Record) record {
@@ -81,13 +83,15 @@ func newRecord(r dueq.Record) record {
 		ID: r.ID, Queue: r.Queue, State: r.State, content: newContent(r.Key, r.Headers, body), BodySize: r.BodySize,
 		SentAt: timestamp(r.SentAt), ExpiresAt: timestamp(r.ExpiresAt),
 		Attempt: r.Attempt, Token: r.Token, Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
-		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Repeat: r.Repeat.String(),
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Ending: r.Ending, Repeat: r.Repeat.String(),
 	}
 	switch r.State {
 	case dueq.Leased:
 		view.LeasedUntil = timestamp(r.At)
 	case dueq.Dead:
 		view.DiedAt = timestamp(r.At)
+	case dueq.Done:
+		view.EndedAt = timestamp(r.At)
 	default:
 		view.Due = timestamp(r.At)
 	}
@@ -95,7 +99,7 @@ func newRecord(r dueq.Record) record {
 }
 
 // when returns the one instant that a message has in its state.
-func (r *record) when() string { return r.Due + r.LeasedUntil + r.DiedAt }
+func (r *record) when() string { return r.Due + r.LeasedUntil + r.DiedAt + r.EndedAt }
 
 // wholeRunes takes off the beginning of a character that a cut has left at the end,
 // so that text stays text.

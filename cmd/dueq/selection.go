@@ -36,6 +36,7 @@ func filterFlags(cmd *cobra.Command, f *dueq.Filter) {
 	flags.Var(timeRange{&f.Due}, "due", "only scheduled and ready messages that are due in this range")
 	flags.Var(timeRange{&f.Sent}, "sent", "only those sent in this range, by the clock of the sender")
 	flags.Var(timeRange{&f.Died}, "died", "only dead messages that died in this range")
+	flags.Var(timeRange{&f.Ended}, "ended", "only done messages that ended in this range")
 	flags.IntVar(&f.MinAttempts, "min-attempts", 0, "only those delivered at least this often")
 }
 
@@ -77,7 +78,7 @@ func (s *selection) filtered() bool {
 	found := false
 	s.cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "key", "header", "failure", "due", "sent", "died", "min-attempts":
+		case "key", "header", "failure", "due", "sent", "died", "ended", "min-attempts":
 			found = true
 		}
 	})

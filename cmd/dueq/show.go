@@ -20,6 +20,8 @@ func (r *record) text() string {
 		{"due", r.Due},
 		{"leased until", r.LeasedUntil},
 		{"died", r.DiedAt},
+		{"ended", r.EndedAt},
+		{"ending", string(r.Ending)},
 		{"sent", r.SentAt},
 		{"expires", r.ExpiresAt},
 		{"repeats", r.Repeat},
@@ -59,7 +61,7 @@ func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show --queue NAME (ID | key:KEY)",
 		Short: "Show one message with its whole body",
-		Long:  "Show one message with its whole body.\n\n" + refHelp,
+		Long:  "Show one message with its whole body: live, dead or, where the queue has a history, done.\n\n" + refHelp,
 		Args:  cobra.ExactArgs(1),
 	}
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {

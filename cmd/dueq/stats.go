@@ -46,6 +46,7 @@ type queueStats struct {
 	Deduplicated int64 `json:"deduplicated"`
 	Forgotten    int64 `json:"forgotten"`
 	Remembered   int64 `json:"remembered"`
+	Done         int64 `json:"done"`
 }
 
 func newQueueStats(s dueq.Stats) queueStats {
@@ -59,7 +60,7 @@ func newQueueStats(s dueq.Stats) queueStats {
 		OldestReadyMS: s.OldestReady.Milliseconds(),
 		Replaced:      c.Replaced, Purged: c.Purged, DeadLettered: c.DeadLettered, Consumers: s.Consumers,
 		Snoozed: c.Snoozed, Repeated: c.Repeated, DeadExpired: c.DeadExpired,
-		Deduplicated: c.Deduplicated, Forgotten: c.Forgotten, Remembered: s.Remembered,
+		Deduplicated: c.Deduplicated, Forgotten: c.Forgotten, Remembered: s.Remembered, Done: s.Done,
 	}
 }
 

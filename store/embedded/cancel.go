@@ -13,7 +13,7 @@ func (p *partition) cancel(r store.CancelRequest, now instant) (codes []store.Co
 			switch results[i].Code {
 			case store.CodeOK:
 				p.count(countCancelled)
-				p.remove(e, now)
+				p.finish(e, cancelled, now)
 			case store.CodeRunning:
 				p.stop(e)
 				stopped = append(stopped, store.Event{Kind: store.EventStop, Partition: p.index, ID: e.id})

@@ -53,6 +53,11 @@ func (p *partition) insert(e *entry, s state) {
 // is free. Its names are remembered if it asked for that.
 func (p *partition) remove(e *entry, now instant) {
 	p.drop(e)
+	p.recall(e, now)
+}
+
+// recall begins to remember the names of a message that is gone, if it asked for that.
+func (p *partition) recall(e *entry, now instant) {
 	if span := e.remember(); span > 0 {
 		p.remember(e.id, now.after(span), e.dedup())
 		p.memory.lapse(now)
@@ -78,6 +83,36 @@ func (p *partition) drop(e *entry) {
 func (p *partition) remember(id store.ID, until int64, name store.DedupID) {
 	p.journal.remembered(id, until, name)
 	p.memory.add(id, until, name)
+}
+
+// end makes a message done: any state -> done. Its key is free; what was known of its lease
+// is dropped.
+func (p *partition) end(e *entry, how ending, at int64) {
+	p.journal.ended(e, how, at)
+	p.freeKey(e)
+	p.memory.free(e)
+	p.leave(e)
+	p.byID.drop(e)
+	p.queue.store.live.ended(e)
+	past := e.past()
+	if how == acked || e.state == leased {
+		past.deliveries++
+	}
+	past.ended = how
+	e.forgetLease()
+	if e.rare != nil || past != (history{deliveries: 1, ended: acked}) {
+		e.extra().history = past
+	}
+	p.toDone(e, at)
+	p.shrink()
+}
+
+// forget drops a done message: done -> (gone).
+func (p *partition) forget(e *entry) {
+	p.journal.forgotten(e)
+	p.leave(e)
+	e.state = gone
+	p.done.byID.drop(e)
 }
 
 // schedule makes a message due: any state -> waiting. What was known of its lease is
@@ -224,8 +259,12 @@ func (p *partition) rememberManaged(caller string, number uint64, answer pushAns
 	p.journal.managed(last)
 }
 
-// add puts a message where its state says, with its key unless it is dead.
+// add puts a message where its state says, with its key unless it is dead or done.
 func (p *partition) add(e *entry, s state) {
+	if s == done {
+		p.toDone(e, e.at)
+		return
+	}
 	p.byID.add(e)
 	p.memory.take(e)
 	p.most = max(p.most, p.byID.len())
@@ -238,7 +277,7 @@ func (p *partition) add(e *entry, s state) {
 	case dead:
 		p.toDead(e)
 		return
-	case gone:
+	case done, gone:
 	}
 	p.takeKey(e)
 }
@@ -253,6 +292,9 @@ func (p *partition) leave(e *entry) {
 	case dead:
 		p.dead.drop(e)
 		p.deadKeys.drop(e)
+	case done:
+		p.done.order.drop(e)
+		p.done.byKey.drop(e)
 	case gone:
 	}
 }
@@ -261,6 +303,14 @@ func (p *partition) leave(e *entry) {
 func (p *partition) toDead(e *entry) {
 	p.dead.add(e)
 	p.deadKeys.add(e)
+}
+
+// toDone puts a message among the done ones.
+func (p *partition) toDone(e *entry, at int64) {
+	e.state, e.at = done, at
+	p.done.byID.add(e)
+	p.done.order.add(e)
+	p.done.byKey.addLast(e, listed)
 }
 
 func (p *partition) takeKey(e *entry) {

@@ -8,7 +8,7 @@ import (
 )
 
 // The orders that an audit walks through, by the letter in its cursor.
-const auditOrders = "wld"
+const auditOrders = "wlde"
 
 // check examines at most limit messages behind a position of an order; totals are
 // compared in the last step.
@@ -44,6 +44,8 @@ func (s state) letter() byte {
 		return 'l'
 	case dead:
 		return 'd'
+	case done:
+		return 'e'
 	case gone:
 	}
 	return '-'
@@ -66,6 +68,8 @@ func (p *partition) audited(letter byte) order {
 		return p.leased
 	case 'd':
 		return p.dead
+	case 'e':
+		return p.done.order
 	}
 	return p.waiting.order
 }
@@ -76,7 +80,11 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	report := func(format string, args ...any) {
 		found = append(found, store.Problem{ID: e.id.String(), Text: fmt.Sprintf(format, args...)})
 	}
-	if p.byID.get(e.id) != e {
+	byID := &p.byID
+	if e.state == done {
+		byID = &p.done.byID
+	}
+	if byID.get(e.id) != e {
 		report("has a place but no record")
 	}
 	if e.state.letter() != letter {
@@ -98,10 +106,10 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	if e.begun() && e.state != leased {
 		report("has a handler but is not leased")
 	}
-	if name := e.dedup(); !name.IsZero() && p.memory.named[name] != e {
+	if name := e.dedup(); e.state != done && !name.IsZero() && p.memory.named[name] != e {
 		report("does not have its dedup id")
 	}
-	if p.memory.gone.get(e.id) != nil {
+	if e.state != done && p.memory.gone.get(e.id) != nil {
 		report("is remembered as gone")
 	}
 	if problem := p.keyProblem(e); problem != "" {
@@ -121,6 +129,10 @@ func (p *partition) keyProblem(e *entry) string {
 	case !e.isLetter() && e.keyed != (key != ""):
 		return "does not know whether it has a key"
 	case key == "":
+		return ""
+	case e.state == done && p.byKey[key] == e:
+		return fmt.Sprintf("is done but holds the key %+q", key)
+	case e.state == done:
 		return ""
 	case e.state == dead && !slices.Contains(p.deadKeys[key], e):
 		return fmt.Sprintf("is dead, but is not found by its key %+q", key)
@@ -148,6 +160,7 @@ func (p *partition) totals() []store.Problem {
 	var c store.Counters
 	p.addCounters(&c)
 	compare("messages in an order", int64(p.waiting.len()+p.leased.len()+p.dead.len()), live)
+	compare("done messages in their order", int64(p.done.order.len()), int64(p.done.byID.len()))
 	compare("keys held", int64(len(p.byKey)), int64(p.keyed))
 	compare("remembered in an order", int64(p.memory.ends.len()), int64(p.memory.gone.len()))
 	compare("sent less gone", c.Sent-c.Gone(), live)

@@ -22,6 +22,8 @@ const (
 	condemnedMost = 128
 	// condemnedCounts is how many removals take as much of the log as one such message.
 	condemnedCounts = condemnSize/removeSize + 1
+	// finishedCounts is how many removals take as much of the log as a message that becomes done.
+	finishedCounts = finishSize/removeSize + 1
 	// uselessMost is how many removals a claim makes at most.
 	uselessMost = store.MaxExpired + condemnedCounts
 )
@@ -54,7 +56,8 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 	p.sweep(now)
 	p.memory.lapse(now)
 	wait := p.wait
-	if p.trim(now) {
+	more := p.trim(now)
+	if p.shed(shedMost, now) || more {
 		wait = func(now instant) time.Duration { return min(p.wait(now), trimAgain) }
 	}
 	if p.queue.load().Paused {
@@ -79,7 +82,7 @@ func (p *partition) sweep(now instant) {
 		p.count(countLeaseLost)
 		if e.stopping() {
 			p.count(countCancelled)
-			p.remove(e, now)
+			p.finish(e, cancelled, now)
 			continue
 		}
 		p.ranOut(e, now)
@@ -143,8 +146,8 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 		}
 		if e.expired(now) {
 			p.count(countExpired)
-			p.remove(e, now)
-			useless++
+			p.finish(e, expired, now)
+			useless += p.finishCounts()
 			continue
 		}
 		content, err := p.payload(e)
@@ -169,13 +172,21 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 	return deliveries
 }
 
+// finishCounts is for how many removals one of an expired message counts.
+func (p *partition) finishCounts() int {
+	if p.keepsDone() {
+		return finishedCounts
+	}
+	return 1
+}
+
 // handOver makes a message its receiver's, for the lease or for good. A recurring one is
 // leased, or its other occurrences would go with this one.
 func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
 	p.count(countDelivered)
 	if r.AckOnClaim && e.repeat() == "" {
 		p.count(countAcked)
-		p.remove(e, now)
+		p.finish(e, acked, now)
 		return
 	}
 	p.lease(e, now.after(r.Lease))

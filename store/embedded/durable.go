@@ -59,7 +59,9 @@ const (
 	renewSize    = moveSize + 10
 	noteSize     = 1 + 16 + 4*5 + 2 + 2 // besides the failure text
 	removeSize   = 1 + 16 + rememberSize
-	answerSize   = 1 + 16 // what became of one item, remembered
+	endSize      = moveSize + 1
+	finishSize   = endSize + 2*(1+16) + rememberSize // a message that becomes done, in place of another with its id, and pushes out one
+	answerSize   = 1 + 16                            // what became of one item, remembered
 	sweepSize    = noteSize + len(leaseRanOut) + moveSize
 	handSize     = max(moveSize, removeSize) + 16 + 10 + 8 // one message handed out and remembered
 	condemnSize  = noteSize + condemnedMost + moveSize
@@ -82,7 +84,7 @@ func pushEffort(r *store.PushRequest) effort {
 }
 
 func claimEffort(r *store.ClaimRequest) effort {
-	e := effort{size: frameSize + handSize*r.Max + sweepSize*maxSweep + removeSize*(uselessMost+trimMost), use: wal.Drain, wait: untilWritten, idle: true}
+	e := effort{size: frameSize + max(handSize, finishSize)*r.Max + sweepSize*maxSweep + removeSize*(uselessMost+trimMost+shedMost), use: wal.Drain, wait: untilWritten, idle: true}
 	if r.AckOnClaim {
 		e.wait = untilDurable // or a power cut would bring back what must come once
 	}

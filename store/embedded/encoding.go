@@ -35,6 +35,8 @@ const (
 	opManaged  = 14 // the last cancel, reschedule, redrive or purge of a caller
 	opRenew    = 15 // due, expiry
 	opRemember = 16 // until when a message that is gone is remembered, dedup id
+	opEnd      = 17 // when, how
+	opForget   = 18 // of a done message
 )
 
 // Flags of an entry.
@@ -96,7 +98,7 @@ func (r *reader) entry(id store.ID) (*entry, state) {
 			dedup: name, remember: span,
 		}
 	}
-	if s < waiting || s > dead {
+	if s < waiting || s > done {
 		r.fail()
 	}
 	return e, s
@@ -231,7 +233,7 @@ func appendSettings(queue string, s store.Settings) []byte {
 		paused = 1
 	}
 	b = binary.AppendUvarint(append(b, paused), uint64(s.MaxAttempts))
-	for _, n := range []int64{s.DeadRetention, s.MaxDead, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor, s.Version} {
+	for _, n := range []int64{s.DeadRetention, s.MaxDead, s.History, s.MaxHistory, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor, s.Version} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return appendShort(b, s.ChangedBy)
@@ -243,7 +245,8 @@ func (r *reader) settings() (queue string, s store.Settings) {
 	queue = r.short()
 	s = store.Settings{
 		Partitions: int(r.uvarint()), MaxBody: int(r.uvarint()), MaxMessages: int64(r.uvarint()), Paused: r.byte() == 1,
-		MaxAttempts: int(r.uvarint()), DeadRetention: int64(r.uvarint()), MaxDead: int64(r.uvarint()), Lease: int64(r.uvarint()), BackoffBase: int64(r.uvarint()), BackoffMost: int64(r.uvarint()),
+		MaxAttempts: int(r.uvarint()), DeadRetention: int64(r.uvarint()), MaxDead: int64(r.uvarint()),
+		History: int64(r.uvarint()), MaxHistory: int64(r.uvarint()), Lease: int64(r.uvarint()), BackoffBase: int64(r.uvarint()), BackoffMost: int64(r.uvarint()),
 		DedupFor: int64(r.uvarint()), Version: int64(r.uvarint()), ChangedBy: r.short(),
 	}
 	if s.Partitions < 1 || s.Partitions > store.MaxPartitions {

@@ -11,12 +11,13 @@ const (
 	waiting
 	leased
 	dead
+	done
 )
 
-// entry is one live message. There are many: it is laid out to fill 64 bytes.
+// entry is one message. There are many: it is laid out to fill 64 bytes.
 type entry struct {
 	id      store.ID
-	at      int64   // waiting: due; leased: deadline; dead: time of death
+	at      int64   // waiting: due; leased: deadline; dead: time of death; done: its end
 	content payload // all of it or, when it is in the log, only the key
 	rare    *rare   // what few messages have, nil for the others
 	stored  stored  // where the payload is in the log
@@ -41,7 +42,7 @@ type rare struct {
 }
 
 // history is what has become of the deliveries of a message that ended, none of
-// which was a success.
+// which was a success; and how a message that is done has ended.
 type history struct {
 	deliveries uint32
 	failures   uint32 // of them, since the last redrive
@@ -63,14 +64,23 @@ const (
 	rejected ending = 'j'
 	lost     ending = 'l' // its lease ran out
 	parted   ending = 'd' // nacked for the last time; the occurrence died and another followed
+
+	// How a message has ended.
+	acked     ending = 'a'
+	cancelled ending = 'c'
+	expired   ending = 'e'
 )
 
-// past returns e's history, a zero one where there is none.
+// past returns e's history, a zero one where there is none. A done message without one was
+// acked at its first delivery, as most are.
 func (e *entry) past() history {
-	if e.rare == nil {
-		return history{}
+	switch {
+	case e.rare != nil:
+		return e.rare.history
+	case e.state == done:
+		return history{deliveries: 1, ended: acked}
 	}
-	return e.rare.history
+	return history{}
 }
 
 // expiry returns the instant from which e is not delivered, 0 if there is none.
@@ -160,13 +170,15 @@ func (e *entry) expired(now instant) bool {
 	return at > 0 && now.reached(at)
 }
 
-// stateAt returns where a live e is at an instant.
+// stateAt returns where e is at an instant.
 func (e *entry) stateAt(now instant) store.State {
 	switch {
 	case e.state == leased:
 		return store.Leased
 	case e.state == dead:
 		return store.Dead
+	case e.state == done:
+		return store.Done
 	case now.reached(e.at):
 		return store.Ready
 	}

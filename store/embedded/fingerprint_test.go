@@ -40,7 +40,7 @@ func (s *Store) describe(w io.Writer, each func(*partition)) {
 }
 
 func (p *partition) describeMessages(w io.Writer) {
-	for _, o := range []order{p.waiting.order, p.leased, p.dead} {
+	for _, o := range []order{p.waiting.order, p.leased, p.dead, p.done.order} {
 		o.after(start(), func(e *entry) bool {
 			content, err := p.payload(e)
 			_, _ = fmt.Fprintf(w, "%v %d %d %d %v %v %v %q %v %+v %d %s %v %v %d\n",

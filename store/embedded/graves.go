@@ -3,7 +3,7 @@ package embedded
 import "slices"
 
 // graves are the dead messages of each key, letters that only name it among them, in the
-// order of death. Most keys have one.
+// order of death; or the done ones in that of their ends. Most keys have one.
 type graves map[string][]*entry
 
 func (g graves) add(e *entry) {
@@ -17,6 +17,14 @@ func (g graves) add(e *entry) {
 		at--
 	}
 	g[key] = slices.Insert(all, at, e)
+}
+
+// addLast is add, and drops the first of the key if there are more than most then.
+func (g graves) addLast(e *entry, most int) {
+	g.add(e)
+	if all := g[e.content.key()]; len(all) > most {
+		g[e.content.key()] = slices.Delete(all, 0, 1)
+	}
 }
 
 func (g graves) drop(e *entry) {

@@ -103,6 +103,25 @@ func (j *journal) removed(e *entry) {
 	j.live.drop(e)
 }
 
+func (j *journal) ended(e *entry, how ending, at int64) {
+	if j == nil {
+		return
+	}
+	j.moved(opEnd, e, at)
+	j.body = append(j.body, byte(how))
+}
+
+func (j *journal) forgotten(e *entry) {
+	if j == nil {
+		return
+	}
+	j.op(opForget, e.id)
+	j.live.drop(e)
+}
+
+// scarce reports whether the space on the disk is.
+func (j *journal) scarce() bool { return j != nil && j.log.Scarce() }
+
 func (j *journal) moved(code byte, e *entry, at int64) {
 	if j == nil {
 		return
@@ -210,7 +229,7 @@ func (j *journal) locate(body wal.Spot) {
 	}
 }
 
-// usage is how much of the log is needed, in bytes, about, and in messages.
+// usage is how much of the log is needed, in bytes, about, and in messages that are not done.
 type usage struct {
 	bytes, messages atomic.Int64
 	coming          atomic.Int64 // messages of pushes under way, at most
@@ -224,13 +243,24 @@ func needed(e *entry) int64 {
 
 func (u *usage) add(e *entry) {
 	u.bytes.Add(needed(e))
-	u.messages.Add(1)
+	if e.state != done {
+		u.messages.Add(1)
+	}
 }
 
 // drop takes back add; it does nothing for what was not added yet.
 func (u *usage) drop(e *entry) {
 	if e.stored != (stored{}) {
 		u.bytes.Add(-needed(e))
+		if e.state != done {
+			u.messages.Add(-1)
+		}
+	}
+}
+
+// ended follows a message that becomes done.
+func (u *usage) ended(e *entry) {
+	if e.stored != (stored{}) {
 		u.messages.Add(-1)
 	}
 }

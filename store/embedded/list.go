@@ -37,6 +37,8 @@ func (p *partition) inState(s store.State, from position, limit int, now instant
 		order = p.leased
 	case store.Dead:
 		order = p.dead
+	case store.Done:
+		order = p.done.order
 	}
 	var found []*entry
 	order.after(from, func(e *entry) bool {
@@ -63,4 +65,9 @@ func listFrom(r store.ListRequest) (position, error) {
 }
 
 // letter names a state in cursors.
-func letter(s store.State) byte { return s[0] }
+func letter(s store.State) byte {
+	if s == store.Done {
+		return done.letter()
+	}
+	return s[0]
+}

@@ -263,8 +263,10 @@ func (p *partition) stands(put *change) *entry {
 	if put.op != opPut {
 		return nil
 	}
-	if e := p.byID.get(put.id); e != nil && e.stored == put.entry.stored {
-		return e
+	for _, of := range []*index{&p.byID, &p.done.byID} {
+		if e := of.get(put.id); e != nil && e.stored == put.entry.stored {
+			return e
+		}
 	}
 	return nil
 }

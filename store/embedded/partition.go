@@ -20,6 +20,7 @@ type partition struct {
 	waiting  timetable         // by due time
 	leased   order             // by deadline
 	dead     order             // by time of death
+	done     ended             // where the queue keeps done messages
 	keyed    int               // messages that hold a key: what len(byKey) must be
 	most     int               // size of byID at its highest, see remove
 	counts   [counters]int64
@@ -45,8 +46,9 @@ func newPartition(q *queue, index int) *partition {
 func (p *partition) empty() {
 	p.byID, p.byKey, p.deadKeys = newIndex(), make(map[string]*entry), make(graves)
 	p.waiting, p.leased, p.dead, p.memory = timetable{}, order{}, order{}, newMemory()
+	p.done = ended{byID: newIndex(), byKey: make(graves)}
 	if !p.queue.store.unsorted {
-		p.waiting, p.leased, p.dead, p.memory.ends = newTimetable(newOrder()), newOrder(), newOrder(), newOrder()
+		p.waiting, p.leased, p.dead, p.done.order, p.memory.ends = newTimetable(newOrder()), newOrder(), newOrder(), newOrder(), newOrder()
 	}
 	p.keyed, p.most, p.counts = 0, 0, [counters]int64{}
 	p.producers, p.consumers, p.managers = newCalls[pushAnswer](), newCalls[[]handedOut](), newCalls[pushAnswer]()
@@ -100,6 +102,7 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 		LastFailure: past.failure,
 		Cancelling:  e.stopping(),
 		Repeat:      e.repeat(),
+		Ending:      e.ending(),
 	}
 	if e.state == leased {
 		r.Attempt = e.attempt()
@@ -110,7 +113,7 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 // get answers store.Store.Get, with store.ErrNotFound when there is no such message
 // and store.ErrCorrupt when it cannot be read.
 func (p *partition) get(ref store.Ref, now instant) (store.Record, error) {
-	e := p.find(ref)
+	e := p.look(ref)
 	if e == nil {
 		return store.Record{}, store.ErrNotFound
 	}

@@ -17,7 +17,11 @@ func (p *partition) purge(r store.PurgeRequest, now instant) store.PurgeResult {
 }
 
 func (p *partition) removeAll(r store.PurgeRequest, now instant) int {
-	candidates := p.named(r.IDs)
+	of := &p.byID
+	if r.State == store.Done {
+		of = &p.done.byID
+	}
+	candidates := named(of, r.IDs)
 	if r.All {
 		candidates = p.inState(r.State, start(), r.Limit, now)
 	}
@@ -27,18 +31,22 @@ func (p *partition) removeAll(r store.PurgeRequest, now instant) int {
 		if n == r.Limit || e.state == gone || e.stateAt(now) != r.State {
 			continue
 		}
+		n++
+		if r.State == store.Done { // which has been counted
+			p.forget(e)
+			continue
+		}
 		p.count(countPurged)
 		p.remove(e, now)
-		n++
 	}
 	return n
 }
 
-// named returns the live messages that have one of the ids.
-func (p *partition) named(ids []store.ID) []*entry {
+// named returns the messages of an index that have one of the ids.
+func named(of *index, ids []store.ID) []*entry {
 	var found []*entry
 	for _, id := range ids {
-		if e := p.byID.get(id); e != nil {
+		if e := of.get(id); e != nil {
 			found = append(found, e)
 		}
 	}

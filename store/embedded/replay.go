@@ -73,10 +73,12 @@ func (f *frame) next() (c change, more bool) {
 	switch c.op = f.byte(); c.op {
 	case opPut:
 		f.put(&c)
-	case opRemove, opStop, opBegin:
+	case opRemove, opStop, opBegin, opForget:
 		c.id = f.id()
 	case opSchedule, opLease, opBury, opRedrive:
 		c.id, c.at = f.id(), f.int64()
+	case opEnd:
+		c.id, c.at, c.past.ended = f.id(), f.int64(), ending(f.byte())
 	case opRenew:
 		c.id, c.at, c.expiry = f.id(), f.int64(), int64(f.uvarint())
 	case opRemember:
@@ -206,12 +208,14 @@ func (s *Store) readDeleted(f *frame) (apply func() error, err error) {
 func (p *partition) replay(c *change, live *usage) {
 	switch c.op {
 	case opPut:
-		if old := p.byID.get(c.id); old != nil {
-			live.drop(old)
-			p.drop(old)
-		}
+		p.dropOld(c, live)
 		p.add(c.entry, c.state)
 		live.add(c.entry)
+	case opForget:
+		if e := p.done.byID.get(c.id); e != nil {
+			live.drop(e)
+			p.forget(e)
+		}
 	case opCount:
 		p.counts[c.counter] += c.by
 	case opTotals:
@@ -226,6 +230,21 @@ func (p *partition) replay(c *change, live *usage) {
 		*p.consumers.last(c.claimed.caller, instant{ms: c.claimed.used}) = *c.claimed
 	default:
 		p.replayOn(p.byID.get(c.id), c, live)
+	}
+}
+
+// dropOld removes the message in whose place another is put.
+func (p *partition) dropOld(put *change, live *usage) {
+	if put.state == done {
+		if old := p.done.byID.get(put.id); old != nil {
+			live.drop(old)
+			p.forget(old)
+		}
+		return
+	}
+	if old := p.byID.get(put.id); old != nil {
+		live.drop(old)
+		p.drop(old)
 	}
 }
 
@@ -250,6 +269,8 @@ func (p *partition) replayOn(e *entry, c *change, live *usage) {
 		p.redrive(e, c.at)
 	case opRenew:
 		p.renew(e, c.at, c.expiry)
+	case opEnd:
+		p.end(e, c.past.ended, c.at)
 	case opStop:
 		p.stop(e)
 	case opBegin:

@@ -166,14 +166,16 @@ func (x *script) random(ctx context.Context, p store.Partition) (promise, error)
 		_, err := x.s.Redrive(ctx, p, store.RedriveRequest{Caller: "m", Number: x.number, Items: []store.Redrive{{ID: x.pick()}, {ID: x.pick(), Delay: 1000}, {ID: x.pick()}}})
 		return outlivesPower, err
 	case n < 93:
-		states := []store.State{store.Ready, store.Dead, store.Scheduled}
+		states := []store.State{store.Ready, store.Dead, store.Scheduled, store.Done}
 		_, err := x.s.Purge(ctx, p, store.PurgeRequest{
-			Caller: "m", Number: x.number, State: states[x.rng.IntN(3)], All: true, Limit: 1 + x.rng.IntN(3),
+			Caller: "m", Number: x.number, State: states[x.rng.IntN(4)], All: true, Limit: 1 + x.rng.IntN(3),
 		})
 		return outlivesPower, err
 	case n < 95:
 		most, span, dead := int64(x.rng.IntN(2)*80), int64(x.rng.IntN(2)*20_000), int64(x.rng.IntN(2)*6)
-		_, err := x.s.Configure(ctx, p.Queue, store.Change{Create: true, MaxMessages: &most, DeadRetention: &span, MaxDead: &dead})
+		_, err := x.s.Configure(ctx, p.Queue, store.Change{
+			Create: true, MaxMessages: &most, DeadRetention: &span, MaxDead: &dead, History: &span, MaxHistory: &most,
+		})
 		return outlivesPower, err
 	case n < 96 && !x.keeps:
 		return x.deleteQueue(ctx, p.Queue)

@@ -56,6 +56,8 @@ func changed(s store.Settings, c store.Change, exists bool) (store.Settings, err
 	set(&s.Paused, c.Paused)
 	set(&s.DeadRetention, c.DeadRetention)
 	set(&s.MaxDead, c.MaxDead)
+	set(&s.History, c.History)
+	set(&s.MaxHistory, c.MaxHistory)
 	set(&s.MaxAttempts, c.MaxAttempts)
 	set(&s.Lease, c.Lease)
 	set(&s.BackoffBase, c.BackoffBase)
@@ -104,7 +106,7 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 }
 
 // settingsSize is how many bytes writeSettings appends, at most.
-const settingsSize = 32 + 2 + store.MaxQueueName + 11*10 + 1 + store.MaxCallerName
+const settingsSize = 32 + 2 + store.MaxQueueName + 13*10 + 1 + store.MaxCallerName
 
 // Known returns a queue's settings.
 func (s *Store) Known(queue string) (store.Settings, bool) {

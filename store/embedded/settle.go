@@ -40,11 +40,11 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 		return p.extend(e, now.after(item.Delay))
 	case v == store.Ack:
 		p.count(countAcked)
-		p.remove(e, now)
+		p.finish(e, acked, now)
 		return store.CodeOK
 	case e.stopping():
 		p.count(countCancelled)
-		p.remove(e, now)
+		p.finish(e, cancelled, now)
 		return store.CodeCancelled
 	}
 	due := now.after(item.Delay)

@@ -32,14 +32,14 @@ func (s *Store) sortAll() {
 }
 
 // places are messages by state.
-type places [dead + 1][]place
+type places [done + 1][]place
 
 // sortShare is how many messages are worth a goroutine.
 const sortShare = 16 << 10
 
 // sort makes the orders of a partition, on several processors if it is large.
 func (p *partition) sort(processors int) {
-	shares := make([]places, max(1, min(processors, p.byID.len()/sortShare)))
+	shares := make([]places, max(1, min(processors, (p.byID.len()+p.done.byID.len())/sortShare)))
 	var sorters sync.WaitGroup
 	for i := range shares {
 		sorters.Go(func() { shares[i] = p.share(i, len(shares)) })
@@ -52,13 +52,15 @@ func (p *partition) sort(processors int) {
 		}
 		return orderOf(merged(runs))
 	}
-	p.waiting, p.leased, p.dead = newTimetable(ordered(waiting)), ordered(leased), ordered(dead)
+	p.waiting, p.leased, p.dead, p.done.order = newTimetable(ordered(waiting)), ordered(leased), ordered(dead), ordered(done)
 	p.memory.sort()
 }
 
 // share returns the i-th of n shares of the messages, in order.
 func (p *partition) share(i, n int) (in places) {
-	p.byID.eachOf(i, n, func(e *entry) { in[e.state] = append(in[e.state], place{e.at, e}) })
+	add := func(e *entry) { in[e.state] = append(in[e.state], place{e.at, e}) }
+	p.byID.eachOf(i, n, add)
+	p.done.byID.eachOf(i, n, add)
 	for _, of := range in {
 		slices.SortFunc(of, place.compare)
 	}

@@ -20,6 +20,7 @@ func (p *partition) addTo(s *store.Stats, clock func() instant) {
 	s.Leased += int64(p.leased.len())
 	s.Dead += int64(p.dead.len())
 	s.Remembered += int64(p.memory.gone.len())
+	s.Done += int64(p.done.order.len())
 	if first := p.waiting.firstAt(); now.reached(first) {
 		s.OldestReady = max(s.OldestReady, now.ms-first)
 	}

@@ -79,6 +79,30 @@ func TestCallsPerBatch(t *testing.T) {
 	r.want("claim that removes 100 dead messages", redisCalls(r, func() { r.claim(100) }), 6+2+9)
 }
 
+// TestCallsPerBatch_History pins what a history costs, in redis.calls of a batch of 100: once
+// while it fills, once when each message that ends pushes out another.
+func TestCallsPerBatch_History(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, redistest.Start(t).Client(t))
+	span, most := int64(3600_000), int64(300)
+	_, err := r.Configure(r.ctx(), r.p.Queue, store.Change{Create: true, History: &span, MaxHistory: &most})
+	r.must(err)
+	held := func() []store.Delivery {
+		r.push(r.messages(100, 100)...)
+		return r.claim(100)
+	}
+	for range 2 { // once to load the scripts
+		r.settle(store.Ack, held()...)
+	}
+	ds := held()
+	r.want("ack of which all is kept", redisCalls(r, func() { r.settle(store.Ack, ds...) }), 11)
+	ds = held()
+	r.want("ack that pushes out as many", redisCalls(r, func() { r.settle(store.Ack, ds...) }), 11+4)
+	r.want("done", r.stats().Done, most)
+	r.want("idle claim", redisCalls(r, func() { r.claim(100) }), 6+2)
+	r.wantClean()
+}
+
 func TestIdleClaimWritesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))

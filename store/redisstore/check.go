@@ -19,7 +19,9 @@ const (
 
 // checkParts are the parts of an audit, in order; a cursor is "part:cursor of the
 // scan.elements of its next page that were examined".
-func checkParts() []string { return []string{"sums", "msg", "due", "leased", "dead", "side"} }
+func checkParts() []string {
+	return []string{"sums", "msg", "due", "leased", "dead", "side", "done", "past"}
+}
 
 // Check implements store.Store. Each element is looked at in one instant, so a partition
 // that is in use gives no false alarms. The copies of the queue's settings are compared
@@ -33,7 +35,7 @@ func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckReque
 		return store.CheckResult{}, err
 	}
 	got, err := s.run(ctx, call{
-		op: "check", queue: p.Queue, script: s.scripts["check"], keys: s.partitionKeys(p, 5),
+		op: "check", queue: p.Queue, script: s.scripts["check"], keys: s.partitionKeys(p, allKeys),
 		args: []any{part, at, skip, min(r.Limit, checkMost), countedSide},
 	})
 	if err != nil {

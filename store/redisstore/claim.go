@@ -24,7 +24,7 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return store.ClaimResult{}, err
 	}
-	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, 6), flat: true}
+	c := call{op: "claim", queue: p.Queue, script: s.scripts["claim"], keys: s.partitionKeys(p, allKeys), flat: true}
 	if err := s.start(ctx, c.op, c.queue, c.keys[0]); err != nil {
 		return store.ClaimResult{}, err
 	}

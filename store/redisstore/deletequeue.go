@@ -149,7 +149,7 @@ func (d *deletion) remove(ctx context.Context) error {
 	for i := range d.extent {
 		p := d.partition(i)
 		err := d.runRemoval(ctx, call{
-			op: "delete", queue: d.queue, script: d.scripts["deletepartition"], keys: d.partitionKeys(p, 6),
+			op: "delete", queue: d.queue, script: d.scripts["deletepartition"], keys: d.partitionKeys(p, allKeys),
 			args: []any{d.eventsChannel(d.queue), wakeEvent(p), version, bit(d.force), ttl},
 		})
 		if err != nil {

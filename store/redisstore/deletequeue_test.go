@@ -60,7 +60,7 @@ func TestDeleteQueue_LeavesOnlyKeysThatExpire(t *testing.T) {
 	r.push(r.messages(1, 10)...)
 	expiring, lasting = r.keys()
 	r.want("keys that expire", expiring, []string{"calls", "side"})
-	r.want("keys that stay", lasting, []string{"calls", "dead", "due", "leased", "meta", "msg", "queues", "side"})
+	r.want("keys that stay", lasting, []string{"calls", "dead", "done", "due", "leased", "meta", "msg", "past", "queues", "side"})
 	r.wantClean()
 }
 
@@ -157,7 +157,7 @@ func TestDeleteQueue_LateCallsDoNothing(t *testing.T) {
 		r.must(err)
 		_, refused := otherSettings(got)
 		r.want("push, "+when, refused, true)
-		claim := call{op: "claim", queue: "q", script: r.scripts["claim"], keys: r.partitionKeys(r.p, 6), flat: true}
+		claim := call{op: "claim", queue: "q", script: r.scripts["claim"], keys: r.partitionKeys(r.p, allKeys), flat: true}
 		claim.args = claimArgs(late.claimRequest(1), firstTry, version)
 		got, err = r.run(r.ctx(), claim)
 		r.must(err)

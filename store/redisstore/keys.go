@@ -6,8 +6,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// partitionKeys returns the first n keys of a partition, in the order in which every
-// script numbers them. All share one hash tag, so they are in one Cluster slot.
+// partitionKeyNames are all that a partition has, in the order in which every script
+// numbers them. All share one hash tag, so they are in one Cluster slot.
 //
 //	side    hash: settings, counters, keys, histories, cancel requests
 //	msg     hash: id -> record
@@ -15,12 +15,23 @@ import (
 //	due     zset: id -> due time
 //	dead    zset: id -> time of death
 //	calls   hash: the last call of each producer, consumer and other caller
+//	done    zset: id -> when it ended, of the messages that are kept as done
+//	past    hash: id -> how it ended, and its record
+func partitionKeyNames() [allKeys]string {
+	return [allKeys]string{"side", "msg", "leased", "due", "dead", "calls", "done", "past"}
+}
+
+// allKeys is how many keys a partition has.
+const allKeys = 8
+
+// partitionKeys returns the first n keys of a partition.
 func (s *Store) partitionKeys(p store.Partition, n int) []string {
 	tag := s.config.Prefix + ":{" + p.Queue + ":" + strconv.Itoa(p.Index) + "}:"
-	names := [...]string{"side", "msg", "leased", "due", "dead", "calls"}
 	keys := make([]string, n)
-	for i := range keys {
-		keys[i] = tag + names[i]
+	for i, name := range partitionKeyNames() {
+		if i < n {
+			keys[i] = tag + name
+		}
 	}
 	return keys
 }

@@ -32,6 +32,8 @@ func readsOfScripts(r *rig, fn func() error) []int {
 			all, reads = append(all, reads), 0
 		case (name == "hmget" || name == "hget" || name == "hscan") && e.Args[1] == r.key("msg"):
 			reads += max(1, len(e.Args)-2)
+		case (name == "hmget" || name == "hget") && e.Args[1] == r.key("past") && !strings.Contains(e.Args[2], ":"):
+			reads += len(e.Args) - 2 // others are fields of the index by key
 		}
 	}
 	if len(all) == 0 {
@@ -156,6 +158,45 @@ func largeSteps(r *rig, n, size int) map[string]func() func() error {
 				return nil
 			}
 		},
+		"ack with a history": func() func() error {
+			lease()
+			keepDone(r)
+			return func() error { r.settle(store.Ack, ds...); return nil }
+		},
+		"claim that removes the done": func() func() error {
+			lease()
+			keepDone(r)
+			r.settle(store.Ack, ds...)
+			most := int64(1)
+			_, err := r.Configure(r.ctx(), r.p.Queue, store.Change{MaxHistory: &most})
+			r.must(err)
+			return func() error {
+				r.claim(store.MaxBatch)
+				r.want("done", r.stats().Done, 1)
+				return nil
+			}
+		},
+		"cancel with a history": func() func() error {
+			fill()
+			keepDone(r)
+			_, refs := ids()
+			return func() error { _, err := r.Cancel(r.ctx(), r.p, r.cancelRequest(refs...)); return err }
+		},
+		"list of the done": func() func() error {
+			lease()
+			keepDone(r)
+			r.settle(store.Ack, ds...)
+			return func() error {
+				_, err := r.List(r.ctx(), r.p, store.ListRequest{State: store.Done, Limit: store.MaxListLimit, BodyLimit: 100})
+				return err
+			}
+		},
+		"audit of past": func() func() error {
+			lease()
+			keepDone(r)
+			r.settle(store.Ack, ds...)
+			return func() error { return auditPart(r, "past") }
+		},
 		"purge of the dead": func() func() error {
 			lease()
 			r.settle(store.Reject, ds...)
@@ -185,6 +226,14 @@ func largeSteps(r *rig, n, size int) map[string]func() func() error {
 			}
 		},
 	}
+}
+
+// keepDone makes the queue keep all that ends.
+func keepDone(r *rig) {
+	r.t.Helper()
+	span := int64(3600_000)
+	_, err := r.Configure(r.ctx(), r.p.Queue, store.Change{History: &span})
+	r.must(err)
 }
 
 // auditPart runs an audit of one part of a partition.

@@ -14,7 +14,7 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelReq
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	c := call{op: "cancel", queue: p.Queue, script: s.scripts["cancel"], keys: s.partitionKeys(p, 6)}
+	c := call{op: "cancel", queue: p.Queue, script: s.scripts["cancel"], keys: s.partitionKeys(p, allKeys)}
 	return codes(s.steps(ctx, c, len(r.Refs), store.CodeNotFound, func(from int) []any {
 		args := make([]any, 0, 6+len(r.Refs)-from)
 		args = append(args, s.eventsChannel(p.Queue), strconv.Itoa(p.Index), r.Caller, sequence(r.Number), from, bit(r.Dead))
@@ -69,7 +69,7 @@ func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeReque
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return store.PurgeResult{}, err
 	}
-	c := call{op: "purge", queue: p.Queue, script: s.scripts["purge"], keys: s.partitionKeys(p, 6)}
+	c := call{op: "purge", queue: p.Queue, script: s.scripts["purge"], keys: s.partitionKeys(p, allKeys)}
 	for now := (purged{more: true}); ; {
 		c.args = []any{string(r.State), r.Limit, r.Caller, sequence(r.Number), now.steps, now.looked, now.removed}
 		if !r.All {

@@ -25,7 +25,7 @@ func (s *Store) settleParting(ctx context.Context, p store.Partition, r store.Se
 			parting = append(parting, item)
 		}
 	}
-	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts["part"], keys: s.partitionKeys(p, 5), joint: true}
+	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts["part"], keys: s.partitionKeys(p, allKeys), joint: true}
 	parted, err := codes(s.batch(ctx, c, len(parting), store.CodeGone, func(from int) []any { return s.partArgs(p, r.Verdict, parting[from:]) }))
 	if err != nil {
 		return nil, err

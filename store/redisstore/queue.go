@@ -86,9 +86,10 @@ func (s *Store) spread(ctx context.Context, queue string, settings queueSettings
 // those it has if they are later.
 func (s *Store) configurePartition(ctx context.Context, op string, p store.Partition, settings queueSettings) (queueSettings, error) {
 	got, err := s.run(ctx, call{
-		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, 6),
+		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, allKeys),
 		args: append([]any{
-			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.Room(), kept(settings),
+			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.Room(),
+			kept(settings), keptDone(settings),
 		}, settingsValues(settings)...),
 	})
 	if err != nil {
@@ -120,6 +121,15 @@ func kept(s queueSettings) string {
 		return ""
 	}
 	return fmt.Sprintf("%d %d", s.DeadRetention, s.DeadRoom())
+}
+
+// keptDone is what the scripts read of a partition that keeps done messages, "" of one that
+// does not.
+func keptDone(s queueSettings) string {
+	if s.History == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", s.History, s.DoneRoom())
 }
 
 const listTimeout = time.Second
@@ -165,7 +175,7 @@ func (s *Store) Leave(ctx context.Context, p store.Partition, consumers []string
 		return err
 	}
 	const calls = 5
-	c := call{op: "leave", queue: p.Queue, script: s.scripts["leave"], keys: s.partitionKeys(p, 6)[calls:], joint: true}
+	c := call{op: "leave", queue: p.Queue, script: s.scripts["leave"], keys: s.partitionKeys(p, calls+1)[calls:], joint: true}
 	for _, name := range consumers {
 		c.args = append(c.args, name)
 	}

@@ -18,14 +18,14 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 	}
 	got, err := s.run(ctx, call{
 		op: "get", queue: p.Queue, script: s.scripts["get"],
-		keys: s.partitionKeys(p, 5), args: []any{refText(ref)},
+		keys: s.partitionKeys(p, allKeys), args: []any{refText(ref)},
 	})
 	if err != nil {
 		return store.Record{}, err
 	}
 	fields, ok := got.([]any)
 	switch {
-	case !ok || len(fields) != 0 && len(fields) != 7:
+	case !ok || len(fields) != 0 && len(fields) != 7 && len(fields) != 8:
 		return store.Record{}, fail("get", p.Queue, unexpected(got))
 	case len(fields) == 0:
 		return store.Record{}, notFound(p, ref)
@@ -36,6 +36,9 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 		return store.Record{}, &store.Error{Op: "get", Queue: p.Queue, ID: text(fields[1]), Err: err}
 	}
 	r.BodySize = len(r.Body)
+	if len(fields) == 8 {
+		r.BodySize = int(number(fields[7]))
+	}
 	return r, nil
 }
 
@@ -63,6 +66,9 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 		}
 		r.Attempt, r.Earlier = counted(deliveries)
 		r.Failures, r.Snoozes = counted(failures)
+		if r.State == store.Done {
+			r.Ending = ending(how)
+		}
 	}
 	if r.State == store.Leased {
 		r.Attempt++
@@ -77,6 +83,18 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 	return nil
 }
 
+// ending returns how a message ended whose history ends with a letter of done.lua.
+func ending(letter string) store.Ending {
+	switch letter {
+	case "a":
+		return store.EndingAcked
+	case "c":
+		return store.EndingCancelled
+	default:
+		return store.EndingExpired
+	}
+}
+
 // List implements store.Store. A page may have fewer records than r.Limit when they are
 // large, and yet a next one. A message whose record cannot be read is listed without
 // what is in it.
@@ -89,7 +107,7 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 		return store.Page{}, err
 	}
 	got, err := s.run(ctx, call{
-		op: "list", queue: p.Queue, script: s.scripts["list"], keys: s.partitionKeys(p, 5),
+		op: "list", queue: p.Queue, script: s.scripts["list"], keys: s.partitionKeys(p, allKeys),
 		args: []any{string(r.State), r.Limit, r.BodyLimit, score, member},
 	})
 	if err != nil {

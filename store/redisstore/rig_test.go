@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -61,10 +62,8 @@ func (r *rig) want(what string, got, want any) {
 }
 
 func (r *rig) key(kind string) string {
-	return map[string]string{
-		"side": r.partitionKeys(r.p, 6)[0], "msg": r.partitionKeys(r.p, 6)[1], "leased": r.partitionKeys(r.p, 6)[2],
-		"due": r.partitionKeys(r.p, 6)[3], "dead": r.partitionKeys(r.p, 6)[4], "calls": r.partitionKeys(r.p, 6)[5],
-	}[kind]
+	names := partitionKeyNames()
+	return r.partitionKeys(r.p, allKeys)[slices.Index(names[:], kind)]
 }
 
 // messages makes n of them, due at once.

@@ -44,13 +44,14 @@ func settingsFields() []string {
 
 // settingsNames are those of lib/names.lua.
 func settingsNames() []string {
-	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for", "deleting"}
+	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "history", "max_history", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for", "deleting"}
 }
 
 // settingsValues returns a value for each of settingsNames.
 func settingsValues(s queueSettings) []any {
 	return []any{
-		s.MaxBody, s.MaxMessages, bit(s.Paused), s.DeadRetention, s.MaxDead, s.MaxAttempts, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor,
+		s.MaxBody, s.MaxMessages, bit(s.Paused), s.DeadRetention, s.MaxDead, s.History, s.MaxHistory, s.MaxAttempts, s.Lease,
+		s.BackoffBase, s.BackoffMost, s.DedupFor,
 		s.deleting,
 	}
 }
@@ -60,6 +61,7 @@ func settingsValues(s queueSettings) []any {
 func changedValues(c store.Change, deleting string) []any {
 	return []any{
 		optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused), optional(c.DeadRetention), optional(c.MaxDead),
+		optional(c.History), optional(c.MaxHistory),
 		optional(c.MaxAttempts), optional(c.Lease), optional(c.BackoffBase), optional(c.BackoffMost), optional(c.DedupFor),
 		deleting,
 	}
@@ -81,6 +83,7 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 	settings.Version, settings.Partitions, settings.ChangedBy = number(fields[1]), int(number(fields[2])), text(fields[3])
 	for i, value := range []any{
 		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.DeadRetention, &settings.MaxDead,
+		&settings.History, &settings.MaxHistory,
 		&settings.MaxAttempts, &settings.Lease, &settings.BackoffBase, &settings.BackoffMost, &settings.DedupFor,
 		&settings.deleting,
 	} {

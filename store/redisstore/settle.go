@@ -18,13 +18,9 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	}
 	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts[string(r.Verdict)], joint: true}
 	args := func(from int) []any { return s.settleArgs(p, r.Verdict, r.Items[from:]) }
-	switch r.Verdict {
-	case store.Release, store.Snooze:
-		c.keys = s.partitionKeys(p, 4)
-	case store.Extend, store.Start:
-		c.keys = s.partitionKeys(p, 3)
-	default:
-		c.keys = s.partitionKeys(p, 5)
+	c.keys = s.partitionKeys(p, allKeys)
+	if r.Verdict == store.Extend || r.Verdict == store.Start {
+		c.keys = c.keys[:3]
 	}
 	return codes(s.batch(ctx, c, len(r.Items), store.CodeGone, args))
 }

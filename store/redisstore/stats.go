@@ -91,11 +91,11 @@ func (s *Store) queueStats(ctx context.Context, queue string) (store.Stats, erro
 	return st, nil
 }
 
-// addStats adds {scheduled, ready, leased, dead, oldest, records, remembered, counters...}.
+// addStats adds {scheduled, ready, leased, dead, oldest, records, remembered, done, counters...}.
 func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats) error {
 	names, counters := counterFields(&st.Counters)
 	got, err := s.run(ctx, call{
-		op: "stats", queue: p.Queue, script: s.scripts["stats"], keys: s.partitionKeys(p, 5), args: names,
+		op: "stats", queue: p.Queue, script: s.scripts["stats"], keys: s.partitionKeys(p, 7), args: names,
 	})
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats
 	switch {
 	case ok && len(fields) == 0:
 		return nil
-	case !ok || len(fields) != 7+len(names):
+	case !ok || len(fields) != 8+len(names):
 		return fail("stats", p.Queue, unexpected(got))
 	}
 	st.Scheduled += number(fields[0])
@@ -113,8 +113,9 @@ func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats
 	st.Dead += number(fields[3])
 	st.OldestReady = max(st.OldestReady, number(fields[4]))
 	st.Remembered += number(fields[6])
+	st.Done += number(fields[7])
 	for i, counter := range counters {
-		*counter += number(fields[7+i])
+		*counter += number(fields[8+i])
 	}
 	return nil
 }

@@ -246,6 +246,8 @@ func badManages() []bad {
 		badConfigure("large max body", store.Change{MaxBody: pointer(store.MaxBody + 1)}, "max body", "4194305", "4194304"),
 		badConfigure("negative dead retention", store.Change{DeadRetention: pointer(int64(-1))}, "dead retention", "-1"),
 		badConfigure("dead retention beyond 10 years", store.Change{DeadRetention: pointer(int64(store.MaxDelay + 1))}, "dead retention", "10 years"),
+		badConfigure("negative history", store.Change{History: pointer(int64(-1))}, "history", "-1"),
+		badConfigure("too many done messages", store.Change{MaxHistory: pointer(int64(store.MaxHistory + 1))}, "max history", "1000001"),
 		badConfigure("negative max dead", store.Change{MaxDead: pointer(int64(-1))}, "max dead", "-1"),
 		badConfigure("negative max messages", store.Change{MaxMessages: pointer(int64(-1))}, "max messages", "-1"),
 		badHeartbeat("negative ttl", "c", -1, "ttl", "-1"),

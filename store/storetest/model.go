@@ -19,7 +19,10 @@ type model struct {
 	most      int64 // messages; 0: no limit
 	retention int64 // of dead messages, ms; 0: no limit
 	mostDead  int64 // 0: no limit
+	history   int64 // of done messages, ms; 0: none are kept
+	mostDone  int64
 	messages  map[store.ID]*entry
+	done      map[store.ID]*entry // those that have ended and are kept
 	producers map[string]pushMemory
 	consumers map[string]claimMemory
 	managers  map[string]manageMemory
@@ -45,8 +48,9 @@ type entry struct {
 	stopping   bool
 	begun      bool // leased, and its handler was about to run
 	suspicion  store.Suspicion
-	death      int  // dead: the number of its death
+	death      int  // dead or done: the number of its death or end
 	letter     bool // of an occurrence of another message, whose key it names
+	how        store.Ending
 }
 
 // remembered is a message that is gone.
@@ -78,7 +82,7 @@ const anyWait = -1
 
 func newModel(now time.Time) *model {
 	return &model{
-		now: now.UnixMicro(), messages: map[store.ID]*entry{},
+		now: now.UnixMicro(), messages: map[store.ID]*entry{}, done: map[store.ID]*entry{},
 		producers: map[string]pushMemory{}, consumers: map[string]claimMemory{}, managers: map[string]manageMemory{}, gone: map[store.ID]remembered{},
 	}
 }
@@ -115,6 +119,17 @@ func (m *model) find(r store.Ref) *entry {
 	return m.messages[r.ID]
 }
 
+// look finds a message to be read: one that is done if there is no other.
+func (m *model) look(r store.Ref) *entry {
+	if e := m.find(r); e != nil {
+		return e
+	}
+	if r.Key != "" {
+		return lastOf(r.Key, store.Done, m.done)
+	}
+	return m.done[r.ID]
+}
+
 func (e *entry) receipt() store.Receipt {
 	return store.Receipt{ID: e.ID, Attempt: e.deliveries + 1, Keyed: e.Key != ""}
 }
@@ -136,12 +151,43 @@ func (m *model) expired(e *entry) bool { return e.expiry > 0 && e.expiry <= m.fl
 func (m *model) waiting() []*entry { return m.inOrder(store.Scheduled) }
 
 func (m *model) inOrder(state store.State) []*entry {
-	all := slices.Collect(maps.Values(m.messages))
+	from := m.messages
+	if state == store.Done {
+		from = m.done
+	}
+	all := slices.Collect(maps.Values(from))
 	all = slices.DeleteFunc(all, func(e *entry) bool { return e.state != state })
 	slices.SortFunc(all, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), bytes.Compare(a.ID[:], b.ID[:]))
 	})
 	return all
+}
+
+// finish ends a message, which is kept for a while if the queue has a history.
+func (m *model) finish(e *entry, how store.Ending, counter *int64) {
+	m.remove(e, counter)
+	if m.history == 0 {
+		return
+	}
+	if how == store.EndingAcked || e.state == store.Leased {
+		e.deliveries++
+	}
+	m.deaths++
+	e.state, e.at, e.how, e.stopping, e.begun, e.death = store.Done, m.floor(), how, false, false, m.deaths
+	m.done[e.ID] = e
+	m.shed(1)
+}
+
+// shed removes done messages that are over age or too many, the oldest first.
+func (m *model) shed(most int) {
+	done := m.inOrder(store.Done)
+	room := store.Settings{Partitions: 1, History: m.history, MaxHistory: m.mostDone}.DoneRoom()
+	for i, e := range done {
+		if i == most || e.at+m.history > m.floor() && int64(len(done)-i) <= room {
+			return
+		}
+		delete(m.done, e.ID)
+	}
 }
 
 func (m *model) remove(e *entry, counter *int64) {
@@ -161,10 +207,12 @@ func (m *model) die(e *entry) {
 }
 
 // lastDead returns the message that died last with a key.
-func (m *model) lastDead(k string) *entry {
+func (m *model) lastDead(k string) *entry { return lastOf(k, store.Dead, m.messages) }
+
+func lastOf(k string, state store.State, of map[store.ID]*entry) *entry {
 	var last *entry
-	for _, e := range m.messages {
-		if e.Key == k && e.state == store.Dead && (last == nil || cmp.Or(cmp.Compare(e.at, last.at), e.death-last.death) > 0) {
+	for _, e := range of {
+		if e.Key == k && e.state == state && (last == nil || cmp.Or(cmp.Compare(e.at, last.at), e.death-last.death) > 0) {
 			last = e
 		}
 	}
@@ -273,6 +321,7 @@ func (m *model) claim(r store.ClaimRequest) store.ClaimResult {
 	}
 	m.sweep()
 	m.trim()
+	m.shed(len(m.done))
 	if m.paused {
 		return store.ClaimResult{Paused: true, Wait: m.wait()}
 	}
@@ -294,13 +343,13 @@ func (m *model) give(r store.ClaimRequest) []store.Delivery {
 			break
 		}
 		if m.expired(e) {
-			m.remove(e, &m.counters.Expired)
+			m.finish(e, store.EndingExpired, &m.counters.Expired)
 			continue
 		}
 		given = append(given, m.delivery(e, e.at))
 		m.counters.Delivered++
 		if r.AckOnClaim && e.Repeat == "" {
-			m.remove(e, &m.counters.Acked)
+			m.finish(e, store.EndingAcked, &m.counters.Acked)
 			continue
 		}
 		e.state, e.at = store.Leased, m.ceil()+r.Lease
@@ -318,7 +367,7 @@ func (m *model) sweep() {
 		}
 		m.counters.LeaseLost++
 		if e.stopping {
-			m.remove(e, &m.counters.Cancelled)
+			m.finish(e, store.EndingCancelled, &m.counters.Cancelled)
 			continue
 		}
 		m.lose(e)
@@ -414,9 +463,9 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 			return store.CodeCancelled
 		}
 	case v == store.Ack:
-		m.remove(e, &m.counters.Acked)
+		m.finish(e, store.EndingAcked, &m.counters.Acked)
 	case e.stopping:
-		m.remove(e, &m.counters.Cancelled)
+		m.finish(e, store.EndingCancelled, &m.counters.Cancelled)
 		return store.CodeCancelled
 	case item.Next != nil && e.Repeat != "" && (v == store.Reject || v == store.Nack && e.failures+1 >= e.MaxAttempts):
 		return m.part(e, v, item)

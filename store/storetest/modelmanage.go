@@ -51,7 +51,7 @@ func (m *model) cancel(ref store.Ref, dead bool) store.Code {
 		e.stopping = true
 		return store.CodeRunning
 	}
-	m.remove(e, &m.counters.Cancelled)
+	m.finish(e, store.EndingCancelled, &m.counters.Cancelled)
 	return store.CodeOK
 }
 
@@ -98,11 +98,14 @@ func (m *model) purge(r store.PurgeRequest) store.PurgeResult {
 }
 
 func (m *model) removeAll(r store.PurgeRequest) int {
-	candidates := append(m.waiting(), m.inOrder(store.Dead)...)
+	candidates, from := append(m.waiting(), m.inOrder(store.Dead)...), m.messages
+	if r.State == store.Done {
+		candidates, from = m.inOrder(store.Done), m.done
+	}
 	if !r.All {
 		candidates = nil
 		for _, id := range r.IDs {
-			if e := m.messages[id]; e != nil && !slices.Contains(candidates, e) {
+			if e := from[id]; e != nil && !slices.Contains(candidates, e) {
 				candidates = append(candidates, e)
 			}
 		}
@@ -110,8 +113,12 @@ func (m *model) removeAll(r store.PurgeRequest) int {
 	n := 0
 	for _, e := range candidates {
 		if n < r.Limit && m.stateOf(e) == r.State {
-			m.remove(e, &m.counters.Purged)
 			n++
+			if r.State == store.Done {
+				delete(m.done, e.ID)
+				continue
+			}
+			m.remove(e, &m.counters.Purged)
 		}
 	}
 	return n

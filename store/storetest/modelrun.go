@@ -297,7 +297,7 @@ func (r *trial) redrive(s step) {
 }
 
 func (r *trial) purge(s step) {
-	request := store.PurgeRequest{State: []store.State{store.Scheduled, store.Ready, store.Dead}[s.Who], All: !s.Flag, Limit: s.Count}
+	request := store.PurgeRequest{State: []store.State{store.Scheduled, store.Ready, store.Dead, store.Done}[(s.Who+s.Pick[3])%4], All: !s.Flag, Limit: s.Count}
 	request.Caller, request.Number = r.manager(s)
 	if s.Flag {
 		request.IDs = []store.ID{r.pickID(s.Pick[0]), r.pickID(s.Pick[1]), r.pickID(s.Pick[2])}
@@ -311,6 +311,9 @@ func (r *trial) configure(s step) {
 	change := store.Change{Create: true, Paused: pointer(s.Flag && s.Key > 2), MaxMessages: pointer(int64(0))}
 	if s.Who == 0 {
 		change.MaxMessages = pointer(int64(s.Pick[0] + 1))
+	}
+	if s.Pick[2]%2 == 0 { // mostly it stays as it is
+		change.History, change.MaxHistory = pointer(r.history(s)), pointer(int64(s.Pick[3]))
 	}
 	change.DeadRetention, change.MaxDead = pointer(int64(0)), pointer(int64(0))
 	switch {
@@ -339,6 +342,17 @@ func (r *trial) deleteQueue(s step) {
 	}
 	r.m, r.past = newModel(r.clock()), nil
 	r.makeQueue()
+}
+
+// history is for how long done messages are kept: mostly they are.
+func (r *trial) history(s step) int64 {
+	switch {
+	case s.Pick[1]%4 == 0:
+		return 0
+	case r.h.Advance == nil:
+		return hour
+	}
+	return manualSpans[5+s.Span/2]
 }
 
 // time lets some pass, or takes some back, or makes all leases run out.

@@ -8,7 +8,7 @@ import "github.com/dueq-dev/dueq/store"
 func (m *model) settings() store.Settings {
 	return store.Settings{
 		Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: m.most, Paused: m.paused,
-		DeadRetention: m.retention, MaxDead: m.mostDead,
+		DeadRetention: m.retention, MaxDead: m.mostDead, History: m.history, MaxHistory: m.mostDone,
 	}
 }
 
@@ -38,7 +38,7 @@ func (m *model) records(state store.State) []store.Record {
 func (m *model) record(e *entry) store.Record {
 	r := store.Record{
 		ID: e.ID, Key: e.Key, Headers: e.Headers, Body: e.Body, BodySize: len(e.Body), State: m.stateOf(e), At: e.at,
-		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, LastFailure: e.text, Cancelling: e.stopping, Repeat: e.Repeat,
+		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, LastFailure: e.text, Cancelling: e.stopping, Ending: e.how, Repeat: e.Repeat,
 	}
 	if e.state == store.Leased {
 		r.Attempt++

@@ -100,6 +100,12 @@ func configureCall(r *trial, c store.Change) request {
 			if c.MaxDead != nil {
 				m.mostDead = *c.MaxDead
 			}
+			if c.History != nil {
+				m.history = *c.History
+			}
+			if c.MaxHistory != nil {
+				m.mostDone = *c.MaxHistory
+			}
 			return m.settings()
 		},
 	}

@@ -112,6 +112,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Expiry", expiry()},
 		{"DeadLetters", deadLetters()},
 		{"DeadRetention", deadRetention()},
+		{"History", histories()},
 		{"Purge", purge()},
 		{"Reading", reading()},
 		{"Settings", settings()},

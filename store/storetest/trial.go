@@ -254,10 +254,10 @@ func (r *trial) advance(ms, micros int64) {
 func (r *trial) compare(s step) {
 	seen := map[store.ID]bool{}
 	r.m.now = r.clock().UnixMicro()
-	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead} {
+	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead, store.Done} {
 		got := r.list(state)
 		for _, rec := range got {
-			if seen[rec.ID] {
+			if seen[rec.ID] && state != store.Done {
 				r.t.Fatalf("%v is in two states", rec.ID)
 			}
 			seen[rec.ID] = true
@@ -281,6 +281,9 @@ func (r *trial) list(state store.State) []store.Record {
 // adopt takes over the instants that the store chose, where they are near enough.
 func (r *trial) adopt(rec store.Record) {
 	e := r.m.messages[rec.ID]
+	if rec.State == store.Done {
+		e = r.m.done[rec.ID]
+	}
 	if e == nil || r.h.Advance != nil {
 		return
 	}
@@ -313,7 +316,7 @@ func (r *trial) compareStats() {
 	got.Settings = content(got.Settings)
 	want := store.Stats{
 		Queue: r.p.Queue, Counters: r.m.counters, Settings: r.m.settings(),
-		Scheduled: int64(len(r.m.records(store.Scheduled))), Leased: int64(len(r.m.records(store.Leased))), Dead: int64(len(r.m.records(store.Dead))),
+		Scheduled: int64(len(r.m.records(store.Scheduled))), Leased: int64(len(r.m.records(store.Leased))), Dead: int64(len(r.m.records(store.Dead))), Done: int64(len(r.m.done)),
 	}
 	if ready := r.m.records(store.Ready); len(ready) > 0 {
 		want.Ready, want.OldestReady = int64(len(ready)), r.m.floor()-ready[0].At
@@ -332,7 +335,7 @@ func (r *trial) compareStats() {
 
 func (r *trial) compareGet(ref store.Ref) {
 	got, err := r.s.Get(r.outer.Context(), r.p, ref)
-	e := r.m.find(ref)
+	e := r.m.look(ref)
 	if e == nil || err != nil {
 		if (e == nil) != (err != nil) {
 			r.t.Fatalf("get %v: %+v, %v; the model has %+v", ref, got, err, e)

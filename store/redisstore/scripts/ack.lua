@@ -1,14 +1,17 @@
 -- PURPOSE ends deliveries: done
--- TRANSITION leased -> (gone)
+-- TRANSITION leased -> (gone); done where the queue keeps done messages
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1...] receipts, then kind | text; text | - | 1 to 500; ids when all receipts are ids, keyed when one or more have a key, or else plain
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok gone lease_lost
--- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 128; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 128; with a history 7 more and one for each 128, 6 more when others are pushed out, with keys 8 more, of 250 messages at most; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; half of that with a history
 -- RETRY safe: a master issues no receipt twice, and one whose message is gone is answered so
 -- EMITS -
 -- USES open codes record fetch receipt history count clock retire forget place leases lost answer
@@ -18,27 +21,40 @@ local ids = {unpack(ARGV, 1, n)}
 if kind ~= 'ids' then
   for i = 1, n do ids[i] = string.sub(ids[i], 1, 26) end
 end
+local lay, shelve, shed
+if keeps then
+-- USES lists unshelve shed done
+end
 if kind == 'keyed' then
-  local at, mine, recs, late, last = leases(1, n, 'keyed')
+  local at, mine, recs, late, last = leases(1, keeps and math.min(n, 250) or n, keeps and 'all' or 'keyed')
+  local past_of = keeps and history(mine) or {}
   local receipts, keys, acked = {}, {}, {}
   for j = 1, #at do
     receipts[j], acked[mine[j]] = ARGV[at[j]], at[j]
     local _, _, key = parse(recs[mine[j]])
     if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
+    if keeps then lay(mine[j], recs[mine[j]], past_of[j], 'a', attempt_of(receipts[j])) end
   end
   for _, i in ipairs(late) do
     local done = acked[ids[i]]
     say(i, done and done < i and GONE or lost(ARGV[i], 'a'))
   end
   if #at > 0 then
+    if keeps then shelve() end
     redis.call('ZREM', KEYS[3], unpack(receipts))
     forget(mine, keys)
     count('acked', #at)
   end
   return {last, table.concat(odd, ' ')}
 end
--- Without keys nothing need be read, if it turns out that all of them were leased.
-local removed, mine = redis.call('ZREM', KEYS[3], unpack(ARGV, 1, n)), ids
+-- Without keys nothing need be read, if it turns out that all of them were leased, but for
+-- the history.
+local recs
+if keeps then
+  recs, n = fetch(ids)
+  ids = {unpack(ids, 1, n)}
+end
+local removed, mine, at = redis.call('ZREM', KEYS[3], unpack(ARGV, 1, n)), ids, {}
 if removed < n then
   mine = {}
   local acked = {}
@@ -49,9 +65,17 @@ if removed < n then
     elseif place(id) or attempt ~= past(tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1 then
       say(i, LEASE_LOST)
     else -- it is there, but in no state: it was leased until now
-      mine[#mine + 1], acked[id] = id, true
+      mine[#mine + 1], at[#at + 1], acked[id] = id, i, true
     end
   end
+end
+if keeps then
+  local past_of = history(mine)
+  for j = 1, #mine do
+    local i = at[j] or j
+    lay(mine[j], recs[i], past_of[j], 'a', attempt_of(ARGV[i]))
+  end
+  shelve()
 end
 forget(mine, {})
 count('acked', removed)

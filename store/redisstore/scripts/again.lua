@@ -1,21 +1,27 @@
 -- PURPOSE ends occurrences: done, and the same message is due again, with its failures, snoozes and failure text forgotten
--- TRANSITION leased -> scheduled, ready; dead when the record cannot be read; (gone) when a cancel was asked for
+-- TRANSITION leased -> scheduled, ready; dead when the record cannot be read; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
 -- ARGV[4...] n receipts, n times when: a span, or "@" and an instant, and behind a blank the schedule that it is of, n TTLs (0: none), n bodies, behind "=", or empty: as before | text, text, int, bytes | ms | n 1 to 500, spans from 0
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok dead too_far gone lease_lost cancelled expires changed
--- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL
+-- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record schedule expiring grow fetch receipt history count retire forget plan graves bury leases lost wake answer
+-- USES open codes time record schedule expiring grow fetch receipt history count retire forget plan lists bury leases lost wake answer
 if not s[1] then return {-1, ''} end
+if keeps then
+-- USES unshelve shed done
+end
 local n, cancelled, repeated, longest, before = (#ARGV - 3) / 4, 0, 0, 0, first()
 local at, ids, recs, late, last = leases(4, 3 + n, 'all')
 local past_of, stop = history(ids), cancelling(ids)
@@ -62,12 +68,11 @@ local function settled_by(j)
   return i
 end
 for j = 1, #at do
-  local i, id, h = settled_by(j), ids[j], past_of[j]
+  local i, id, h, code = settled_by(j), ids[j], past_of[j], OK
   local most, expiry, key, start = parse(recs[id])
-  local code = OK
   if stop[j] then
-    gone[#gone + 1], cancelled, code = id, cancelled + 1, CANCELLED
-    unkey(key)
+    leave(id, recs[id], key, h, 'c', attempt_of(ARGV[i]))
+    cancelled, code = cancelled + 1, CANCELLED
   elseif refused(i, recs[id]) then
     code = refused(i, recs[id])
   elseif not most then
@@ -84,10 +89,8 @@ for j = 1, #at do
 end
 if #ended > 0 then
   entomb()
-  if longest > 0 then
-    redis.call('ZREM', KEYS[3], '-')
-    grow(longest)
-  end
+  if longest > 0 then redis.call('ZREM', KEYS[3], '-') end
+  grow(longest)
   settle()
   count('repeated', repeated)
   count('cancelled', cancelled)

@@ -1,11 +1,13 @@
 -- PURPOSE removes messages, or asks the holder of a leased one to stop
--- TRANSITION scheduled, ready, when asked to also dead -> (gone); leased -> leased, to be removed when it is settled or its lease runs out
+-- TRANSITION scheduled, ready, when asked to also dead -> (gone), those that are not dead to done where the queue keeps done messages; leased -> leased, to be removed when it is settled or its lease runs out
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
 -- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] partition | int | - | 0 to 1023
 -- ARGV[3] caller | text | - | 1 to 64 characters
@@ -15,10 +17,10 @@
 -- ARGV[7...] references | text | - | 1 to 500, an id, or "k:" and a key
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
 -- CODES ok not_found running dead
--- COST O(n log N), N the messages of the partition, n <= 500; at most 16 redis.calls, one more for each 128 messages, two for each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; at most 16 redis.calls, 20 more with a history, of 250 waiting messages at most, one more for each 128 messages, two for each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; half of that with a history
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS stop, for each leased message
--- USES open codes time calls record fetch receipt history count retire forget exhume place refs steps
+-- USES open codes time calls record fetch receipt history count retire forget lists exhume place refs steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
@@ -31,15 +33,22 @@ for i = 1, #ids do
     want[#want + 1], index[#index + 1] = ids[i], i
   end
 end
-local recs, n = fetch(want)
+local recs, n = fetch(keeps and {unpack(want, 1, 250)} or want)
 local done = n < #want and index[n + 1] - 1 or #ids
 local cancelled, removed, buried, keys = {}, {}, {}, {}
+local lay, shelve, shed
+if keeps then
+-- USES unshelve shed done
+end
+local past_of = keeps and history(want) or {}
 for j = 1, n do
   local _, _, key = parse(recs[j])
   cancelled[index[j]], removed[j] = true, want[j]
   if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
+  if keeps then lay(want[j], recs[j], past_of[j], 'c', (past(past_of[j]))) end
 end
 if #removed > 0 then
+  if keeps then shelve() end
   redis.call('ZREM', KEYS[4], unpack(removed))
   forget(removed, keys)
   count('cancelled', #removed)

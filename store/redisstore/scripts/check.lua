@@ -5,7 +5,10 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
--- ARGV[1] part | text | - | sums, msg, due, leased, dead, side
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
+-- ARGV[1] part | text | - | sums, msg, due, leased, dead, side, done, past
 -- ARGV[2] cursor | decimal | - | of the scan, 0 to begin
 -- ARGV[3] skip | int | elements | of the scan's next page, that were examined before
 -- ARGV[4] limit | int | elements | 1 to 250
@@ -15,9 +18,9 @@
 -- COST O(n), n <= 250 elements examined, each with at most 8 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB of records and one more at most; where records are long and some have no place, a bucket of the hash more
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open record schedule fetch receipt history place names problems auditmemory audit sums
+-- USES open record schedule fetch receipt history place names lists unwrap problems auditmemory audit auditfields sums
 if not s[1] then
-  local rest = redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5])
+  local rest = redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8])
   if redis.call('HEXISTS', KEYS[1], 'deleted') == 1 then rest = rest - 1 end
   if rest > 0 then bad('', 'side has no layout, but there are ' .. rest .. ' other keys') end
   return {'0', 0, 0, unpack(problems)}
@@ -42,6 +45,10 @@ repeat
     got = redis.call('ZSCAN', KEYS[3], cursor, 'COUNT', page)
   elseif ARGV[1] == 'dead' then
     got = redis.call('ZSCAN', KEYS[5], cursor, 'COUNT', page)
+  elseif ARGV[1] == 'done' then
+    got = redis.call('ZSCAN', KEYS[7], cursor, 'COUNT', page)
+  elseif ARGV[1] == 'past' then
+    got = redis.call('HSCAN', KEYS[8], cursor, 'COUNT', long and 1 or page)
   else
     got = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', page)
   end

@@ -1,11 +1,13 @@
 -- PURPOSE puts back leases that ran out, removes dead messages that need not be kept, then hands out messages that are due
--- TRANSITION ready -> leased; leased -> ready, scheduled, dead, (gone); ready -> (gone) when expired, or at once when asked to unless it has a schedule; ready -> dead when the record cannot be read; dead -> (gone) when it is over age, or there are too many
+-- TRANSITION ready -> leased; leased -> ready, scheduled, dead, (gone), done; ready -> (gone), or done, when expired, or at once when asked to unless it has a schedule; ready -> dead when the record cannot be read; dead, done -> (gone) when it is over age, or there are too many
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
 -- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] consumer | text | - | 1 to 64 characters
 -- ARGV[2] number | decimal | - | 20 digits
 -- ARGV[3] max | int | messages | 1 to 500
@@ -17,10 +19,14 @@
 -- ARGV[9] version | int | ms | of the settings that the caller knows; empty: none
 -- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" or "index:failures.snoozes" of the deliveries that had any or are suspected, with "u" or "c" behind it for those whose last lease ran out, "+earlier" for those that have deliveries of earlier occurrences, and "@" and the instant for those with a schedule; no more than the wait when nothing is handed out. {3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
 -- CODES -
--- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed. Copies 1.25 MiB of records at most, or 1 MiB and one larger record
+-- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed; likewise where there is a history, and up to 20 for what becomes done. Copies 1.25 MiB of records at most, or 1 MiB and one larger record; half of that with a history
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch receipt history count retire forget plan graves bury calls crash sweep ready hand deliver
+-- USES open time record fetch receipt history count retire forget plan lists bury calls crash sweep ready hand deliver
+if s[10] then
+-- USES unshelve shed done
+  if not keeps then lay = nil end
+end
 if ARGV[9] ~= '' and s[7] ~= ARGV[9] then return {3, s[7] or '0'} end
 if not s[1] then return {0, tonumber(ARGV[8])} end
 local answer, stale = recall('c:' .. ARGV[1], ARGV[2])
@@ -35,6 +41,11 @@ local more = false
 if s[8] and not answer then
 -- USES exhume trim
   more = trim()
+end
+if s[10] and not answer then
+  local left = shed(500)
+  if not keeps and not left then redis.call('HDEL', KEYS[1], 'done') end
+  more = more or left
 end
 if answer then
   replay(answer)
@@ -51,7 +62,7 @@ local next = more and math.min(lease, now + 100) or lease
 if s[4] ~= '1' then
   next = math.min(next, tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge)
 end
-if next == math.huge and s[6] and redis.call('HLEN', KEYS[2]) == 1 then
+if next == math.huge and s[6] and not s[10] and redis.call('HLEN', KEYS[2]) == 1 then
   redis.call('HDEL', KEYS[1], 'largest')
 end
 local wait = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))

@@ -6,6 +6,8 @@
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
 -- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3] version | int | ms | of the settings; older ones than the partition has are refused
@@ -13,10 +15,11 @@
 -- ARGV[5] changed_by | text | - | the token of the change that made them, can be empty
 -- ARGV[6] room | int | messages | how many live messages the partition holds at most; 0: no limit
 -- ARGV[7] keep | text | - | "ms n": for how long and how many dead messages are kept, 0: no limit; empty: neither is limited
--- ARGV[8...] what lib/names.lua lists | text | - | -
+-- ARGV[8] done | text | - | "ms n": for how long and how many done messages are kept; empty: none are
+-- ARGV[9...] what lib/names.lua lists | text | - | -
 -- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/names.lua lists}
 -- CODES -
--- COST O(1); at most 15 redis.calls
+-- COST O(1); at most 17 redis.calls
 -- RETRY safe: a repetition sets the same
 -- EMITS wake, when the partition is no longer paused
 -- USES open create names
@@ -38,7 +41,8 @@ end
 put('changed_by', ARGV[5])
 put('room', ARGV[6])
 put('keep', ARGV[7])
-for i = 1, #names do put(names[i], ARGV[7 + i]) end
+put('done', ARGV[8] == '' and s[10] and '0 0' or ARGV[8])
+for i = 1, #names do put(names[i], ARGV[8 + i]) end
 redis.call('HSET', KEYS[1], unpack(set))
 redis.call('HDEL', KEYS[1], unpack(clear))
 if s[4] == '1' and not paused then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end

@@ -1,11 +1,13 @@
 -- PURPOSE removes a partition of a queue that is being deleted
--- TRANSITION scheduled, ready, leased, dead -> (gone)
+-- TRANSITION scheduled, ready, leased, dead, done -> (gone)
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
 -- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3] version | int | ms | of the settings that keep pushes out, so that what is empty stays empty
@@ -24,7 +26,7 @@ local messages = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4]) + r
 if ARGV[4] == '0' and messages > 0 then return 1 end
 -- Without a layout there is no partition; its version refuses the settings of before. Its
 -- calls stay known, so that none is taken for a new one by a partition that comes after it.
-redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5])
+redis.call('UNLINK', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8])
 redis.call('HSET', KEYS[1], 'version', last, 'deleted', '1')
 redis.call('EXPIRE', KEYS[1], ARGV[5])
 redis.call('EXPIRE', KEYS[6], ARGV[5])

@@ -5,18 +5,30 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] reference | text | - | an id, or "k:" and a key
--- RETURNS {state, id, at ms, record, history, failure, cancel request}, state scheduled, ready, leased or dead; what is missing is nil. {} when there is no such message
+-- RETURNS {state, id, at ms, record, history, failure, cancel request, size of a body that was left out}, state scheduled, ready, leased, dead or done; the history of a done one ends with how it ended, a acked, c cancelled, e expired; what is missing is nil. {} when there is no such message
 -- CODES -
--- COST O(log N), N the messages of the partition; at most 9 redis.calls; copies one record
+-- COST O(log N), N the messages of the partition; at most 11 redis.calls; copies one record
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time receipt history place refs
+-- USES open time receipt history place refs unwrap
 if not s[1] then return {} end
 local id = named(ARGV[1])
+if not id and s[10] then
+  local list = redis.call('HGET', KEYS[8], 'd' .. string.sub(ARGV[1], 2)) or ''
+  id = string.match(list, '%S+$')
+end
 if not id then return {} end
 local where, at = place(id)
-if not where then return {} end
+if not where then
+  at = s[10] and redis.call('ZSCORE', KEYS[7], id)
+  if not at then return {} end
+  local h, text, record, size = unwrap(redis.call('HGET', KEYS[8], id))
+  return {'done', id, at, record, h, text, false, size}
+end
 if where == 'due' then where = tonumber(at) <= now and 'ready' or 'scheduled' end
 local more = redis.call('HMGET', KEYS[1], 'h:' .. id, 'f:' .. id, 'x:' .. id)
 return {where, id, at, redis.call('HGET', KEYS[2], id), more[1], more[2], more[3]}

@@ -5,17 +5,20 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
--- ARGV[1] state | text | - | scheduled, ready, leased, dead
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
+-- ARGV[1] state | text | - | scheduled, ready, leased, dead, done
 -- ARGV[2] limit | int | messages | 1 to 1000
 -- ARGV[3] body limit | int | bytes | of each body, from 0
 -- ARGV[4] score | int | ms | of the last one seen, empty: from the beginning
 -- ARGV[5] member | text | - | the last one seen
--- RETURNS {more, then for each: member, at ms, record with its body cut, whole body's bytes, history, failure, cancel request}: more 1 when there is another page; what is missing is nil
+-- RETURNS {more, then for each: member, at ms, record with its body cut, whole body's bytes, history, failure, cancel request}; the history of a done message ends with how it ended, a acked, c cancelled, e expired: more 1 when there is another page; what is missing is nil
 -- CODES -
 -- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time record fetch history zsets
+-- USES open time record fetch history zsets unwrap
 if not s[1] then return {0} end
 local low, high = bounds(ARGV[1])
 if ARGV[4] ~= '' then low = math.max(low, beyond(ARGV[1], ARGV[4], ARGV[5])) end
@@ -27,16 +30,23 @@ for i = 1, #found, 2 do
   members[#members + 1] = found[i]
   ids[#ids + 1] = string.match(found[i], '^[^:]*')
 end
-local recs, n = fetch(ids)
+local done = ARGV[1] == 'done'
+local function shelved(all, from, to) return redis.call('HMGET', KEYS[8], unpack(all, from, to)) end
+local recs, n = fetch(ids, done and shelved)
 ids = {unpack(ids, 1, n)}
-local past_of, stopping = history(ids), cancelling(ids)
-local texts = tried > 0 and redis.call('HMGET', KEYS[1], unpack(prefixed('f:', ids))) or {}
+local past_of, stopping, texts, sizes = {}, {}, {}, {}
+if done then
+  for i = 1, n do past_of[i], texts[i], recs[i], sizes[i] = unwrap(recs[i]) end
+else
+  past_of, stopping = history(ids), cancelling(ids)
+  if tried > 0 then texts = redis.call('HMGET', KEYS[1], unpack(prefixed('f:', ids))) end
+end
 local out = {low + n < high and 1 or 0}
 for i = 1, n do
   local _, _, _, start = parse(recs[i])
   local size, record, o = 0, recs[i], #out
   if start then
-    size = #record - start
+    size = sizes[i] or #record - start
     record = string.sub(record, 1, start + ARGV[3])
   end
   out[o + 1], out[o + 2], out[o + 3], out[o + 4] = members[i], found[2 * i], record or false, size

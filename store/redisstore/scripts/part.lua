@@ -1,10 +1,13 @@
 -- PURPOSE ends deliveries of recurring messages: failed. One that has failed for good becomes a letter: a dead message with what its occurrence was, without the schedule; the message itself is due for its next occurrence
--- TRANSITION leased -> scheduled, ready, and for good also (none) -> dead; leased -> dead when the record cannot be read or has no schedule; (gone) when a cancel was asked for
+-- TRANSITION leased -> scheduled, ready, and for good also (none) -> dead; leased -> dead when the record cannot be read or has no schedule; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
@@ -12,11 +15,14 @@
 -- ARGV[5...] n receipts, n delays, n failures, n due times of the next occurrences, n ids of letters, n schedules that the due times are of | text, int, text, int, text, text | ms | n 1 to 500, delays from 0, failures up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok too_far dead gone lease_lost cancelled changed
--- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters
+-- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record schedule fetch receipt history count retire forget plan graves bury leases lost failed wake answer
+-- USES open codes time record schedule fetch receipt history count retire forget plan lists bury leases lost failed wake answer
 if not s[1] then return {-1, ''} end
+if keeps then
+-- USES unshelve shed done
+end
 local n, how, letters, cancelled, before, refused = (#ARGV - 4) / 6, ARGV[4], 0, 0, first(), {}
 local at, ids, recs, late, last = leases(5, 4 + n, 'all')
 local past_of, stop = history(ids), cancelling(ids)
@@ -46,8 +52,8 @@ for j = 1, #at do
   local _, failures = past(h)
   local last_one, code = how == 'j' or failures + 1 >= (most or 0), OK
   if stop[j] then
-    gone[#gone + 1], cancelled, code = id, cancelled + 1, CANCELLED
-    unkey(key)
+    leave(id, recs[id], key, h, 'c', attempt_of(ARGV[i]))
+    cancelled, code = cancelled + 1, CANCELLED
   elseif last_one and repeats and tonumber(ARGV[i + 3 * n]) > up + ARGV[3] then
     code = TOO_FAR
   elseif last_one and repeats and schedule(recs[id]) ~= ARGV[i + 5 * n] then

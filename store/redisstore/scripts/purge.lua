@@ -1,12 +1,14 @@
 -- PURPOSE removes messages of one state for good
--- TRANSITION scheduled, ready, dead -> (gone)
+-- TRANSITION scheduled, ready, dead, done -> (gone)
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
 -- KEYS[6] calls hash
--- ARGV[1] state | text | - | scheduled, ready, dead
+-- KEYS[7] done zset
+-- KEYS[8] past hash
+-- ARGV[1] state | text | - | scheduled, ready, dead, done
 -- ARGV[2] limit | int | messages | 1 to 500, of the whole call
 -- ARGV[3] caller | text | - | 1 to 64 characters
 -- ARGV[4] number | decimal | - | 20 digits
@@ -16,14 +18,15 @@
 -- ARGV[8...] ids | text | - | up to 500, those that have not been looked at; none: any of that state, the earliest first
 -- RETURNS {steps, "looked removed more"}: steps -1 when there is no such partition, -2 when the call is older than the caller's last; more is 1 when there may be more to remove
 -- CODES -
--- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls and one for each 128 messages, for dead ones up to 4 more. Reads the records of messages that are not dead, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls and one for each 128 messages, for dead and done ones up to 4 more. Reads the records of messages that are neither, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS -
--- USES open codes time calls record fetch history count retire forget exhume zsets steps
+-- USES open codes time calls record fetch history count retire forget lists exhume unshelve zsets steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end
 local state, limit, ids = ARGV[1], ARGV[2] - ARGV[7], {unpack(ARGV, 8)}
+local over = state == 'dead' or state == 'done'
 local low, high = bounds(state)
 local want, index, seen = {}, {}, {}
 if #ids == 0 and high > low then
@@ -33,20 +36,22 @@ elseif #ids > 0 then
   local at = {}
   if state == 'dead' then
     at = redis.call('ZMSCORE', KEYS[5], unpack(ids))
+  elseif state == 'done' then
+    at = redis.call('ZMSCORE', KEYS[7], unpack(ids))
   else
     at = redis.call('ZMSCORE', KEYS[4], unpack(ids))
   end
   for i = 1, #ids do
-    local right = at[i] and (state == 'dead' or (tonumber(at[i]) <= now) == (state == 'ready'))
+    local right = at[i] and (over or (tonumber(at[i]) <= now) == (state == 'ready'))
     if right and not seen[ids[i]] and #want < limit then
       seen[ids[i]] = true
       want[#want + 1], index[#index + 1] = ids[i], i
     end
   end
 end
--- The keys of the dead are in side, so their records need not be read.
+-- The keys of the dead are in side, those of the done in past: their records need not be read.
 local recs, n = {}, #want
-if state ~= 'dead' then recs, n = fetch(want) end
+if not over then recs, n = fetch(want) end
 local removed, keys = {}, {}
 for j = 1, n do
   local _, _, key = parse(recs[j])
@@ -55,14 +60,18 @@ for j = 1, n do
 end
 if n > 0 then
   redis.call('ZREM', KEYS[3], '-')
-  if state == 'dead' then
+  if state == 'done' then
+    unshelve(removed)
+  elseif state == 'dead' then
     redis.call('ZREM', KEYS[5], unpack(removed))
     exhume(removed)
   else
     redis.call('ZREM', KEYS[4], unpack(removed))
   end
-  forget(removed, keys)
-  count('purged', n)
+  if state ~= 'done' then -- which has been counted
+    forget(removed, keys)
+    count('purged', n)
+  end
 end
 local looked, more = 0, n < high - low
 if #ids > 0 then

@@ -17,7 +17,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 4 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls record schedule fetch receipt history count wake place exhume steps
+-- USES open codes time calls record schedule fetch receipt history count wake place lists exhume steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end

@@ -1,29 +1,36 @@
 -- PURPOSE ends deliveries: not now. No failure; how often is counted
--- TRANSITION leased -> scheduled, ready; (gone) when a cancel was asked for
+-- TRANSITION leased -> scheduled, ready; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
+-- KEYS[5] dead zset
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
+-- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3...] n receipts, n delays, n reasons | text, int, text | ms | n 1 to 500, delays from 0, reasons up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
 -- CODES ok gone lease_lost cancelled
--- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
 -- USES open codes time record fetch receipt history count retire forget plan leases lost wake answer
 if not s[1] then return {-1, ''} end
+if keeps then
+-- USES lists unshelve shed done
+end
 local n, cancelled, before = (#ARGV - 2) / 3, 0, first()
-local at, ids, recs, late, last = leases(3, 2 + n, stops > 0 and 'keyed' or 'none')
+local at, ids, recs, late, last = leases(3, 2 + n, stops == 0 and 'none' or keeps and 'all' or 'keyed')
 local past_of, stop = history(ids), cancelling(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
   ended[j] = ARGV[i]
   if stop[j] then
     local _, _, key = parse(recs[id])
-    gone[#gone + 1], cancelled = id, cancelled + 1
-    unkey(key)
+    leave(id, recs[id], key, past_of[j], 'c', attempt_of(ARGV[i]))
+    cancelled = cancelled + 1
     say(i - 2, CANCELLED)
   else
     local _, failures = past(past_of[j])

@@ -5,10 +5,12 @@
 -- KEYS[3] leased zset
 -- KEYS[4] due zset
 -- KEYS[5] dead zset
+-- KEYS[6] calls hash
+-- KEYS[7] done zset
 -- ARGV[1...] counters | text | - | fields of side
--- RETURNS {scheduled, ready, leased, dead, oldest ready ms, records, remembered messages that are gone, then the counters}; {} when there is no such partition
+-- RETURNS {scheduled, ready, leased, dead, oldest ready ms, records, remembered messages that are gone, done, then the counters}; {} when there is no such partition
 -- CODES -
--- COST O(log N), N the messages of the partition; 8 redis.calls
+-- COST O(log N), N the messages of the partition; 9 redis.calls
 -- RETRY safe: it changes nothing
 -- EMITS -
 -- USES open time
@@ -18,7 +20,7 @@ local waiting = redis.call('ZCOUNT', KEYS[4], '-inf', '(+inf')
 local oldest = tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or now
 local out = {waiting - ready, ready, redis.call('ZCOUNT', KEYS[3], '-inf', '(+inf'),
   redis.call('ZCOUNT', KEYS[5], '-inf', '(+inf'), ready > 0 and now - oldest or 0,
-  redis.call('HLEN', KEYS[2]) - 1, 0}
+  redis.call('HLEN', KEYS[2]) - 1, 0, s[10] and redis.call('ZCARD', KEYS[7]) - 1 or 0}
 if windows then
   local first, next = string.match(windows, '^%d+ (%d+) (%d+)$')
   out[7] = (tonumber(next) or 0) - (tonumber(first) or 0)

@@ -20,7 +20,9 @@ local function entomb()
   if #graves == 0 then return end
   local lists = redis.call('HMGET', KEYS[1], unpack(prefixed('d:', graves)))
   for i, key in ipairs(graves) do
-    notes[#notes + 1], notes[#notes + 2] = 'd:' .. key, below(lists[i], tenants[i])
+    local ids = ids_of(lists[i])
+    local at = #ids > 0 and redis.call('ZMSCORE', KEYS[5], unpack(ids)) or {}
+    notes[#notes + 1], notes[#notes + 2] = 'd:' .. key, listed(ids, at, tenants[i], now)
     notes[#notes + 1], notes[#notes + 2] = 'e:' .. tenants[i], key
   end
   graves, tenants = {}, {}

@@ -11,4 +11,6 @@ local function create()
   redis.call('HDEL', KEYS[1], 'deleted')
   redis.call('PERSIST', KEYS[1])
   redis.call('PERSIST', KEYS[6])
+  redis.call('ZADD', KEYS[7], '+inf', '')
+  redis.call('HSET', KEYS[8], '', '1')
 end

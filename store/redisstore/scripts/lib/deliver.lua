@@ -15,7 +15,7 @@ local function deliver(ids, dues, wanted, once)
     if record and usual(record) and not past_of[i] then
       receipt = id
       hand(receipt, due, record)
-      if once then gone[#gone + 1] = id end
+      if once then leave(id, record, nil, nil, 'a', 1) end
     else
       local most, expiry, key, _, repeats, name = parse(record)
       local attempt, failures = past(past_of[i])
@@ -23,8 +23,8 @@ local function deliver(ids, dues, wanted, once)
         note(id, past_of[i], attempt, failures, '-', record and 'record corrupt' or 'record missing')
         bury(id, nil, false)
       elseif expiry > 0 and expiry <= now then
-        gone[#gone + 1], expired = id, expired + 1
-        unkey(key)
+        leave(id, record, key, past_of[i], 'e', attempt)
+        expired = expired + 1
       else
         receipt = receipt_of(id, attempt + 1, name or key)
         hand(receipt, due, record)
@@ -32,8 +32,7 @@ local function deliver(ids, dues, wanted, once)
         if once and repeats then
           lease, kept = true, kept + 1
         elseif once then
-          gone[#gone + 1] = id
-          unkey(key)
+          leave(id, record, key, past_of[i], 'a', attempt + 1)
         end
       end
     end

@@ -12,8 +12,8 @@ local function audit_sums(most)
   local places = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 3
   if live ~= places then bad('', live .. ' records, but ' .. places .. ' places') end
   if n[1] ~= left + places then bad('', n[1] .. ' sent, but ' .. left .. ' gone and ' .. places .. ' live') end
-  local whole = redis.call('ZSCORE', KEYS[3], '') and redis.call('ZSCORE', KEYS[4], '') and redis.call('ZSCORE', KEYS[5], '')
-  if not whole or redis.call('HEXISTS', KEYS[2], '') == 0 then bad('', 'a key has lost its permanent element') end
+  local whole = redis.call('ZSCORE', KEYS[3], '') and redis.call('ZSCORE', KEYS[4], '') and redis.call('ZSCORE', KEYS[5], '') and redis.call('ZSCORE', KEYS[7], '')
+  if not whole or redis.call('HEXISTS', KEYS[2], '') == 0 or redis.call('HEXISTS', KEYS[8], '') == 0 then bad('', 'a key has lost its permanent element') end
   if redis.call('HLEN', KEYS[1]) > most then return end
   local h, x, w = 0, 0, 0
   for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do

@@ -17,8 +17,8 @@ local function sweep(limit)
     local id, most, _, key, _, repeats, name = ids[i], parse(recs[i])
     ended[i] = receipts[i]
     if stop[i] then
-      gone[#gone + 1], cancelled = id, cancelled + 1
-      unkey(key)
+      leave(id, recs[i], key, past_of[i], 'c', attempts[i] or 1)
+      cancelled = cancelled + 1
     else
       local attempt, _, failures, _, doubt, begun = attempts[i] or 1, past(past_of[i])
       if begun then failures, doubt = failures + 1, 'c' end

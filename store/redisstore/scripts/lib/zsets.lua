@@ -1,12 +1,14 @@
--- The three zsets by state, and ranks in them.
+-- The zsets by state, and ranks in them.
 local function between(state, low, high)
   if state == 'leased' then return redis.call('ZCOUNT', KEYS[3], low, high) end
   if state == 'dead' then return redis.call('ZCOUNT', KEYS[5], low, high) end
+  if state == 'done' then return redis.call('ZCOUNT', KEYS[7], low, high) end
   return redis.call('ZCOUNT', KEYS[4], low, high)
 end
 local function range(state, low, high)
   if state == 'leased' then return redis.call('ZRANGE', KEYS[3], low, high, 'WITHSCORES') end
   if state == 'dead' then return redis.call('ZRANGE', KEYS[5], low, high, 'WITHSCORES') end
+  if state == 'done' then return redis.call('ZRANGE', KEYS[7], low, high, 'WITHSCORES') end
   return redis.call('ZRANGE', KEYS[4], low, high, 'WITHSCORES')
 end
 -- bounds(): the first rank of a state, and the one after its last.

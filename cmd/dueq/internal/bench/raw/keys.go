@@ -10,7 +10,7 @@ import (
 // docs/REDIS.md lists.
 func (s *Server) Own(queue string, partitions int) {
 	for i := range partitions {
-		for _, part := range [...]string{"side", "msg", "leased", "due", "dead", "calls"} {
+		for _, part := range [...]string{"side", "msg", "leased", "due", "dead", "calls", "done", "past"} {
 			s.keys = append(s.keys, fmt.Sprintf("%s:{%s:%d}:%s", s.prefix, queue, i, part))
 		}
 	}
