@@ -65,11 +65,12 @@ func (r *Receiver) newLine(t target) *line {
 		MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
 		Size: func(item *Item) int { return item.Size() },
 		Root: context.WithoutCancel,
-		Call: func(ctx context.Context, items []Item) []settled { return r.tell(ctx, t, items) },
+		Call: func(ctx context.Context, items []Item) []settled { return r.settleItems(ctx, t, items) },
 	}
 }
 
-func (r *Receiver) tell(ctx context.Context, t target, items []Item) []settled {
+// settleItems settles the items of a batch, each of which gets its own result.
+func (r *Receiver) settleItems(ctx context.Context, t target, items []Item) []settled {
 	codes, err := r.SettleAll(ctx, t.partition, t.verdict, items)
 	all := make([]settled, len(items))
 	for i := range all {

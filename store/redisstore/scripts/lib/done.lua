@@ -4,7 +4,7 @@
 -- are removed.
 local WHOLE = 262144
 BUDGET = BUDGET / 2 -- records are copied twice
-local laid, heads, kept, sizes, keys, owners, n, told = {}, {}, {}, {}, {}, {}, 0, false
+local laid, heads, kept, sizes, keys, owners, n, noted = {}, {}, {}, {}, {}, {}, 0, false
 lay = function(id, record, h, how, deliveries)
   local most, _, key, start, _, name = parse(record)
   if not most then return end
@@ -14,7 +14,7 @@ lay = function(id, record, h, how, deliveries)
     before = counted(deliveries, earlier) .. ' ' .. counted(failures, snoozes) .. ' '
   end
   if #record - start > WHOLE then record, size = string.sub(record, 1, start), '+' .. #record - start end
-  n, told = n + 1, told or h
+  n, noted = n + 1, noted or h
   laid[n], kept[n], sizes[n], heads[n] = id, record, size, before .. how .. ' '
   key = name or key
   if key ~= '' then keys[#keys + 1], owners[#owners + 1] = key, id end
@@ -37,7 +37,7 @@ local function relisted(fields)
 end
 shelve = function()
   if n == 0 then return end
-  local texts = told and redis.call('HMGET', KEYS[1], unpack(prefixed('f:', laid))) or {}
+  local texts = noted and redis.call('HMGET', KEYS[1], unpack(prefixed('f:', laid))) or {}
   local fields, scores, at = {}, {}, string.format('%d', now)
   for i, id in ipairs(laid) do
     local text = texts[i]
@@ -54,5 +54,5 @@ shelve = function()
   relisted(fields)
   redis.call('HSET', KEYS[8], unpack(fields))
   shed(n)
-  laid, heads, kept, sizes, keys, owners, n, told = {}, {}, {}, {}, {}, {}, 0, false
+  laid, heads, kept, sizes, keys, owners, n, noted = {}, {}, {}, {}, {}, {}, 0, false
 end
