@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -109,59 +108,33 @@ func open(ctx context.Context, text string, c Options) (*Client, error) {
 		}
 		return newMemory(c), nil //nolint:contextcheck // for what Close does, which has none
 	case "file":
-		return openFile(ctx, rest, c)
+		return openFile(ctx, text, c)
+	case "redis", "rediss", "unix", "redis+sentinel", "redis+cluster":
+		return openRedis(text, c) //nolint:contextcheck // for what Close does, which has none
 	case "http", "https":
 		return nil, invalid("url", "%s: is not supported by this version", scheme)
 	}
-	dial, ok := dialers[scheme]
-	if !ok {
-		return nil, invalid("url", "%.20q is none of file, mem, redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
-	}
-	return openRedis(dial, text, c) //nolint:contextcheck // for what Close does, which has none
+	return nil, invalid("url", "%.20q is none of file, mem, redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
 }
 
-func openRedis(dial dialer, text string, c Options) (*Client, error) {
-	address, err := parseAddress(text)
+func openFile(ctx context.Context, text string, c Options) (*Client, error) {
+	dir, config, err := embedded.ParseURL(text, embedded.Config{Logger: c.Logger})
 	if err != nil {
 		return nil, err
 	}
-	if c, err = address.take(c); err != nil {
+	s, err := embedded.Open(ctx, dir, config)
+	if err != nil {
 		return nil, err
 	}
-	logGoRedis(c.Logger)
-	rdb, err := dial(address)
+	return newClient(s, c, s.Close), nil //nolint:contextcheck // for what Close does, which has none
+}
+
+func openRedis(text string, c Options) (*Client, error) {
+	s, err := redisstore.Open(text, redisConfig(c))
 	if err != nil {
-		return nil, invalid("url", "%s", address.redact(err))
-	}
-	s, err := redisstore.NewOwning(rdb, redisConfig(c))
-	if err != nil {
-		return nil, errors.Join(err, rdb.Close())
+		return nil, err
 	}
 	return newClient(s, c, s.Close), nil
-}
-
-// take moves dueq's own settings from the query into c.
-func (a *address) take(c Options) (Options, error) {
-	var err error
-	if v, ok := a.pop("prefix"); ok {
-		c.Prefix = v
-	}
-	if v, ok := a.pop("replicas"); ok {
-		if c.Replicas, err = strconv.Atoi(v); err != nil || c.Replicas < 0 {
-			return c, invalid("replicas", "%.20q is not a count", v)
-		}
-	}
-	if v, ok := a.pop("replica_timeout"); ok {
-		if c.ReplicaTimeout, err = parseSpan(v); err != nil {
-			return c, invalid("replica timeout", "%.20q is not a span such as 500ms", v)
-		}
-	}
-	if v, ok := a.pop("send_timeout"); ok {
-		if c.SendTimeout, err = parseSpan(v); err != nil || c.SendTimeout == 0 {
-			return c, invalid("send timeout", "%.20q is not a span such as 2s", v)
-		}
-	}
-	return c, nil
 }
 
 // openTimeout is how long Open tries to reach a store, so that a program with a wrong

@@ -95,3 +95,8 @@ func (e *Error) Error() string {
 
 // Unwrap returns e.Err, which may be nil.
 func (e *Error) Unwrap() error { return e.Err }
+
+// Invalid returns an *Error with ErrInvalid that names a field, and says what is wrong with it.
+func Invalid(field, format string, args ...any) error {
+	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
+}

@@ -28,14 +28,14 @@ const idDigits = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09" +
 // ParseID reads what ID.String wrote. Anything else is an *Error of kind ErrInvalid.
 func ParseID(s string) (ID, error) {
 	if len(s) != idLen {
-		return ID{}, invalid("id", "%s has %d characters, want %d", quote(s), len(s), idLen)
+		return ID{}, Invalid("id", "%s has %d characters, want %d", quote(s), len(s), idLen)
 	}
 	id, ok := decodeID(s)
 	if !ok {
-		return ID{}, invalid("id", "%s is not an id: want %d characters of 0-9 a-z without i, l, o, u", quote(s), idLen)
+		return ID{}, Invalid("id", "%s is not an id: want %d characters of 0-9 a-z without i, l, o, u", quote(s), idLen)
 	}
 	if id.Partition() >= MaxPartitions {
-		return ID{}, invalid("id", "%s names partition %d, the highest is %d", quote(s), id.Partition(), MaxPartitions-1)
+		return ID{}, Invalid("id", "%s names partition %d, the highest is %d", quote(s), id.Partition(), MaxPartitions-1)
 	}
 	return id, nil
 }

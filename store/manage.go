@@ -265,10 +265,10 @@ func (r ListRequest) Validate() error {
 	switch r.State {
 	case Scheduled, Ready, Leased, Dead, Done:
 	default:
-		return invalid("state", "%s is none of scheduled, ready, leased, dead, done", quote(string(r.State)))
+		return Invalid("state", "%s is none of scheduled, ready, leased, dead, done", quote(string(r.State)))
 	}
 	if r.BodyLimit < 0 {
-		return invalid("body limit", "%d is negative", r.BodyLimit)
+		return Invalid("body limit", "%d is negative", r.BodyLimit)
 	}
 	return validateCount("limit", r.Limit, MaxListLimit)
 }
@@ -278,10 +278,10 @@ func (r PurgeRequest) Validate() error {
 	switch r.State {
 	case Scheduled, Ready, Dead, Done:
 	default:
-		return invalid("state", "%s is none of scheduled, ready, dead, done", quote(string(r.State)))
+		return Invalid("state", "%s is none of scheduled, ready, dead, done", quote(string(r.State)))
 	}
 	if r.All && len(r.IDs) > 0 {
-		return invalid("ids", "%d are given together with all, want one of them", len(r.IDs))
+		return Invalid("ids", "%d are given together with all, want one of them", len(r.IDs))
 	}
 	if !r.All {
 		if err := validateCount("ids", len(r.IDs), MaxBatch); err != nil {
@@ -297,19 +297,19 @@ func (r PurgeRequest) Validate() error {
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with c.
 func (c Change) Validate() error {
 	if c.Partitions != nil && (*c.Partitions < 1 || *c.Partitions > MaxPartitions) {
-		return invalid("partitions", "%d is outside 1 to %d", *c.Partitions, MaxPartitions)
+		return Invalid("partitions", "%d is outside 1 to %d", *c.Partitions, MaxPartitions)
 	}
 	if c.MaxBody != nil && (*c.MaxBody < 1 || *c.MaxBody > MaxBody) {
-		return invalid("max body", "%d bytes is outside 1 to %d", *c.MaxBody, MaxBody)
+		return Invalid("max body", "%d bytes is outside 1 to %d", *c.MaxBody, MaxBody)
 	}
 	if c.MaxMessages != nil && *c.MaxMessages < 0 {
-		return invalid("max messages", "%d is negative", *c.MaxMessages)
+		return Invalid("max messages", "%d is negative", *c.MaxMessages)
 	}
 	if err := c.validateRetention(); err != nil {
 		return err
 	}
 	if c.If < IfMissing {
-		return invalid("if", "%d is not a version", c.If)
+		return Invalid("if", "%d is not a version", c.If)
 	}
 	if c.If != 0 || c.Token != "" {
 		if err := validateCaller("token", c.Token); err != nil {
@@ -321,16 +321,16 @@ func (c Change) Validate() error {
 
 func (c Change) validateRetention() error {
 	if r := c.DeadRetention; r != nil && (*r < 0 || *r > MaxDelay) {
-		return invalid("dead retention", "%d ms is outside 0 to %d ms (10 years)", *r, int64(MaxDelay))
+		return Invalid("dead retention", "%d ms is outside 0 to %d ms (10 years)", *r, int64(MaxDelay))
 	}
 	if c.MaxDead != nil && *c.MaxDead < 0 {
-		return invalid("max dead", "%d is negative", *c.MaxDead)
+		return Invalid("max dead", "%d is negative", *c.MaxDead)
 	}
 	if h := c.History; h != nil && (*h < 0 || *h > MaxDelay) {
-		return invalid("history", "%d ms is outside 0 to %d ms (10 years)", *h, int64(MaxDelay))
+		return Invalid("history", "%d ms is outside 0 to %d ms (10 years)", *h, int64(MaxDelay))
 	}
 	if n := c.MaxHistory; n != nil && (*n < 0 || *n > MaxHistory) {
-		return invalid("max history", "%d is outside 0 to %d", *n, MaxHistory)
+		return Invalid("max history", "%d is outside 0 to %d", *n, MaxHistory)
 	}
 	return nil
 }
@@ -338,23 +338,23 @@ func (c Change) validateRetention() error {
 // validateDefaults checks what only clients use.
 func (c Change) validateDefaults() error {
 	if n := c.MaxAttempts; n != nil && (*n < 0 || *n > MaxAttempts) {
-		return invalid("max attempts", "%d is outside 0 to %d", *n, MaxAttempts)
+		return Invalid("max attempts", "%d is outside 0 to %d", *n, MaxAttempts)
 	}
 	if l := c.Lease; l != nil && *l != 0 && (*l < MinLease || *l > MaxLease) {
-		return invalid("lease", "%d ms is outside %d to %d", *l, MinLease, MaxLease)
+		return Invalid("lease", "%d ms is outside %d to %d", *l, MinLease, MaxLease)
 	}
 	if d := c.DedupFor; d != nil && (*d < 0 || *d > MaxRemember) {
-		return invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", *d, int64(MaxRemember))
+		return Invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", *d, int64(MaxRemember))
 	}
 	if (c.BackoffBase == nil) != (c.BackoffMost == nil) {
-		return invalid("backoff", "has one of base and most, want both or none")
+		return Invalid("backoff", "has one of base and most, want both or none")
 	}
 	if c.BackoffBase == nil {
 		return nil
 	}
 	base, most := *c.BackoffBase, *c.BackoffMost
 	if base < 0 || most < base || most > MaxDelay || (base == 0) != (most == 0) {
-		return invalid("backoff", "%d to %d ms: want 1 to %d, the first not above the second, or both 0", base, most, MaxDelay)
+		return Invalid("backoff", "%d to %d ms: want 1 to %d, the first not above the second, or both 0", base, most, MaxDelay)
 	}
 	return nil
 }

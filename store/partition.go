@@ -17,7 +17,7 @@ func (p Partition) Validate() error {
 		return err
 	}
 	if p.Index < 0 || p.Index >= MaxPartitions {
-		return invalid("partition", "%d is outside 0 to %d", p.Index, MaxPartitions-1)
+		return Invalid("partition", "%d is outside 0 to %d", p.Index, MaxPartitions-1)
 	}
 	return nil
 }

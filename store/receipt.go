@@ -38,11 +38,11 @@ func ParseReceipt(s string) (Receipt, error) {
 	id, err := ParseID(text)
 	attempt, keyed := strings.CutSuffix(attempt, "k")
 	if !ok || err != nil || attempt == "" || attempt[0] < '1' || attempt[0] > '9' { // no sign, no 0 in front
-		return Receipt{}, invalid("receipt", "%s is not a receipt", quote(s))
+		return Receipt{}, Invalid("receipt", "%s is not a receipt", quote(s))
 	}
 	n, err := strconv.Atoi(attempt)
 	if err != nil {
-		return Receipt{}, invalid("receipt", "%s is not a receipt", quote(s))
+		return Receipt{}, Invalid("receipt", "%s is not a receipt", quote(s))
 	}
 	return Receipt{ID: id, Attempt: n, Keyed: keyed}, nil
 }

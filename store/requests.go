@@ -63,7 +63,7 @@ func ValidateHeartbeat(queue, consumer string, ttl int64) error {
 		return err
 	}
 	if ttl < 0 || ttl > MaxLease {
-		return invalid("ttl", "%d ms is outside 0 to %d ms (12 h)", ttl, int64(MaxLease))
+		return Invalid("ttl", "%d ms is outside 0 to %d ms (12 h)", ttl, int64(MaxLease))
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ func (s *Settlement) Following() Occurrence {
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r SettleRequest) Validate() error {
 	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Again, Reject, Extend, Start}, r.Verdict) {
-		return invalid("verdict", "%s is none of ack, nack, release, snooze, again, reject, extend, start", quote(string(r.Verdict)))
+		return Invalid("verdict", "%s is none of ack, nack, release, snooze, again, reject, extend, start", quote(string(r.Verdict)))
 	}
 	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err
@@ -109,10 +109,10 @@ func (r SettleRequest) Validate() error {
 
 func (s Settlement) validate(v Verdict) error {
 	if s.Receipt.ID.IsZero() || s.Receipt.Attempt < 1 {
-		return invalid("receipt", "%s is not a receipt", quote(s.Receipt.String()))
+		return Invalid("receipt", "%s is not a receipt", quote(s.Receipt.String()))
 	}
 	if len(s.Failure) > MaxFailure {
-		return invalid("failure", "%d bytes, the limit is %d", len(s.Failure), MaxFailure)
+		return Invalid("failure", "%d bytes, the limit is %d", len(s.Failure), MaxFailure)
 	}
 	if v == Extend || v == Start {
 		return validateLease(s.Delay)
@@ -129,9 +129,9 @@ func (s Settlement) validate(v Verdict) error {
 func (s Settlement) validateLetter() error {
 	switch {
 	case s.Letter.IsZero() || s.Letter.Partition() != s.Receipt.ID.Partition():
-		return invalid("letter", "%s is not an id of the partition of %s", s.Letter, s.Receipt.ID)
+		return Invalid("letter", "%s is not an id of the partition of %s", s.Letter, s.Receipt.ID)
 	case s.Next.NewBody || s.Next.TTL != 0:
-		return invalid("next", "has a body or a TTL, which only again can have")
+		return Invalid("next", "has a body or a TTL, which only again can have")
 	}
 	return ValidateRepeat(s.Next.Repeat)
 }

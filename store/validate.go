@@ -13,14 +13,14 @@ import (
 // never hold the braces of a Redis hash tag, a glob, a path or a control character.
 func ValidateQueue(name string) error {
 	if name == "" {
-		return invalid("queue", "the name is empty")
+		return Invalid("queue", "the name is empty")
 	}
 	if len(name) > MaxQueueName {
-		return invalid("queue", "the name has %d bytes, the limit is %d", len(name), MaxQueueName)
+		return Invalid("queue", "the name has %d bytes, the limit is %d", len(name), MaxQueueName)
 	}
 	for i := range len(name) {
 		if c := name[i]; !isAlnum(c) && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
-			return invalid("queue", "%s: want letters, digits, '.', '_', '-', a letter or digit first", quote(name))
+			return Invalid("queue", "%s: want letters, digits, '.', '_', '-', a letter or digit first", quote(name))
 		}
 	}
 	return nil
@@ -31,11 +31,11 @@ func ValidateQueue(name string) error {
 func ValidateKey(key string) error {
 	switch {
 	case key == "":
-		return invalid("key", "is empty")
+		return Invalid("key", "is empty")
 	case len(key) > MaxKey:
-		return invalid("key", "%d bytes, the limit is %d", len(key), MaxKey)
+		return Invalid("key", "%d bytes, the limit is %d", len(key), MaxKey)
 	case !printable(key):
-		return invalid("key", "%s has characters that are not printable UTF-8", quote(key))
+		return Invalid("key", "%s has characters that are not printable UTF-8", quote(key))
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (r Ref) Validate() error {
 		return ValidateKey(r.Key)
 	}
 	if r.Key != "" {
-		return invalid("ref", "has an id and a key, want one of them")
+		return Invalid("ref", "has an id and a key, want one of them")
 	}
 	return nil
 }
@@ -61,7 +61,7 @@ func (m *Message) Size() int {
 // wrong with m. maxBody is the queue's Settings.MaxBody.
 func (m *Message) Validate(maxBody int) error {
 	if m.ID.IsZero() {
-		return invalid("id", "is missing")
+		return Invalid("id", "is missing")
 	}
 	if m.Key != "" {
 		if err := ValidateKey(m.Key); err != nil {
@@ -86,11 +86,11 @@ func (m *Message) Validate(maxBody int) error {
 func (m *Message) validateLife() error {
 	switch {
 	case m.MaxAttempts < 1 || m.MaxAttempts > MaxAttempts:
-		return invalid("max attempts", "%d is outside 1 to %d", m.MaxAttempts, MaxAttempts)
+		return Invalid("max attempts", "%d is outside 1 to %d", m.MaxAttempts, MaxAttempts)
 	case m.Replace && m.Key == "":
-		return invalid("replace", "needs a key")
+		return Invalid("replace", "needs a key")
 	case m.Remember < 0 || m.Remember > MaxRemember:
-		return invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", m.Remember, int64(MaxRemember))
+		return Invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", m.Remember, int64(MaxRemember))
 	}
 	return validateTTL(m.TTL, m.Delay)
 }
@@ -98,9 +98,9 @@ func (m *Message) validateLife() error {
 func (m *Message) validateRepeat() error {
 	switch {
 	case m.Key == "":
-		return invalid("repeat", "needs a key, by which the message can be declared again")
+		return Invalid("repeat", "needs a key, by which the message can be declared again")
 	case m.TTL != 0:
-		return invalid("ttl", "%d ms together with repeat: a TTL would end all occurrences", m.TTL)
+		return Invalid("ttl", "%d ms together with repeat: a TTL would end all occurrences", m.TTL)
 	}
 	return ValidateRepeat(m.Repeat)
 }
@@ -111,38 +111,38 @@ func (m *Message) validateRepeat() error {
 func ValidateRepeat(text string) error {
 	switch {
 	case len(text) > MaxRepeat:
-		return invalid("repeat", "%d bytes, the limit is %d", len(text), MaxRepeat)
+		return Invalid("repeat", "%d bytes, the limit is %d", len(text), MaxRepeat)
 	case text == "" || text[0] < 'a' || text[0] > 'z':
-		return invalid("repeat", "%s does not begin with a letter of a-z", quote(text))
+		return Invalid("repeat", "%s does not begin with a letter of a-z", quote(text))
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
-		return invalid("repeat", "%s has characters that are not printable ASCII", quote(text))
+		return Invalid("repeat", "%s has characters that are not printable ASCII", quote(text))
 	}
 	return nil
 }
 
 func validateTTL(ttl, delay int64) error {
 	if ttl < 0 || ttl > 2*MaxDelay {
-		return invalid("ttl", "%d ms is outside 0 to %d ms", ttl, int64(2*MaxDelay))
+		return Invalid("ttl", "%d ms is outside 0 to %d ms", ttl, int64(2*MaxDelay))
 	}
 	if ttl > 0 && ttl <= delay {
-		return invalid("ttl", "%d ms ends before the delay of %d ms", ttl, delay)
+		return Invalid("ttl", "%d ms ends before the delay of %d ms", ttl, delay)
 	}
 	return nil
 }
 
 func validateHeaders(headers map[string]string) error {
 	if len(headers) > MaxHeaders {
-		return invalid("headers", "%d headers, the limit is %d", len(headers), MaxHeaders)
+		return Invalid("headers", "%d headers, the limit is %d", len(headers), MaxHeaders)
 	}
 	if n := headerSize(headers); n > MaxHeaderSize {
-		return invalid("headers", "%d bytes, the limit is %d", n, MaxHeaderSize)
+		return Invalid("headers", "%d bytes, the limit is %d", n, MaxHeaderSize)
 	}
 	for name, value := range headers {
 		if !headerName(name) {
-			return invalid("headers", "name %s: want letters, digits and any of !#$%%&'*+-.^_`|~", quote(name))
+			return Invalid("headers", "name %s: want letters, digits and any of !#$%%&'*+-.^_`|~", quote(name))
 		}
 		if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
-			return invalid("headers", "%s: the value has control characters or is not UTF-8", quote(name))
+			return Invalid("headers", "%s: the value has control characters or is not UTF-8", quote(name))
 		}
 	}
 	return nil
@@ -170,31 +170,31 @@ func headerSize(headers map[string]string) int {
 func validateDue(due, delay int64) error {
 	switch {
 	case due != 0 && delay != 0:
-		return invalid("due", "is given together with a delay, want one of them")
+		return Invalid("due", "is given together with a delay, want one of them")
 	}
 	return validateDelay(delay)
 }
 
 func validateDelay(delay int64) error {
 	if delay < 0 {
-		return invalid("delay", "%d ms is negative", delay)
+		return Invalid("delay", "%d ms is negative", delay)
 	}
 	if delay > MaxDelay {
-		return invalid("delay", "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay))
+		return Invalid("delay", "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay))
 	}
 	return nil
 }
 
 func validateLease(lease int64) error {
 	if lease < MinLease || lease > MaxLease {
-		return invalid("lease", "%d ms is outside %d ms to %d ms (12 h)", lease, MinLease, MaxLease)
+		return Invalid("lease", "%d ms is outside %d ms to %d ms (12 h)", lease, MinLease, MaxLease)
 	}
 	return nil
 }
 
 func validateCount(field string, n, limit int) error {
 	if n < 1 || n > limit {
-		return invalid(field, "%d is outside 1 to %d", n, limit)
+		return Invalid(field, "%d is outside 1 to %d", n, limit)
 	}
 	return nil
 }
@@ -202,11 +202,11 @@ func validateCount(field string, n, limit int) error {
 // validateCaller allows no ':' or '|', which separate names from other things in stores.
 func validateCaller(field, name string) error {
 	if name == "" || len(name) > MaxCallerName {
-		return invalid(field, "the name has %d bytes, want 1 to %d", len(name), MaxCallerName)
+		return Invalid(field, "the name has %d bytes, want 1 to %d", len(name), MaxCallerName)
 	}
 	for i := range len(name) {
 		if !isAlnum(name[i]) && !strings.ContainsRune("._-", rune(name[i])) {
-			return invalid(field, "%s: want letters, digits, '.', '_', '-'", quote(name))
+			return Invalid(field, "%s: want letters, digits, '.', '_', '-'", quote(name))
 		}
 	}
 	return nil
@@ -220,9 +220,6 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-func invalid(field, format string, args ...any) error {
-	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
-}
 
 func tooLarge(field, format string, args ...any) error {
 	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrTooLarge)...)}

@@ -14,8 +14,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dueq-dev/dueq"
 	_ "modernc.org/sqlite"
+
+	"github.com/dueq-dev/dueq"
 )
 
 var payWithin, step = 10 * time.Second, func(string) {} // the test kills the process at a step

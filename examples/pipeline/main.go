@@ -16,8 +16,9 @@ import (
 	"os"
 	"os/signal"
 
-	"github.com/dueq-dev/dueq"
 	_ "modernc.org/sqlite"
+
+	"github.com/dueq-dev/dueq"
 )
 
 var step = func(string) {} // the test kills the process here

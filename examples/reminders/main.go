@@ -16,8 +16,9 @@ import (
 	"time"
 	_ "time/tzdata"
 
-	"github.com/dueq-dev/dueq"
 	_ "modernc.org/sqlite"
+
+	"github.com/dueq-dev/dueq"
 )
 
 var (

@@ -6,7 +6,6 @@ package series
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func ParseSpec(text string) (Spec, error) {
 	case len(words) == 2 && words[0] == wordEvery:
 		var err error
 		if s.Every, err = time.ParseDuration(words[1]); err != nil || s.Every == 0 {
-			return Spec{}, invalid("every", "%+.40q is not a span such as 10m or 1h30m", words[1])
+			return Spec{}, store.Invalid("every", "%+.40q is not a span such as 10m or 1h30m", words[1])
 		}
 		return s, nil
 	case len(words) > 1 && words[0] == wordCron:
@@ -83,7 +82,7 @@ func ParseSpec(text string) (Spec, error) {
 			return s, nil
 		}
 	}
-	return Spec{}, invalid("repeat", `%+.100q: want "every 10m" or "cron 0 9 * * 1-5 Europe/Berlin", and "catch-up" behind it if so`, text)
+	return Spec{}, store.Invalid("repeat", `%+.100q: want "every 10m" or "cron 0 9 * * 1-5 Europe/Berlin", and "catch-up" behind it if so`, text)
 }
 
 // fieldsOf returns how many words a cron expression has that begins with one.
@@ -108,13 +107,13 @@ type Schedule struct {
 func (s Spec) Schedule() (*Schedule, error) {
 	switch {
 	case s.Every != 0 && (s.Cron != "" || s.Zone != ""):
-		return nil, invalid("repeat", "has an interval and a cron expression or a zone, want one of them")
+		return nil, store.Invalid("repeat", "has an interval and a cron expression or a zone, want one of them")
 	case s.Every != 0 && (s.Every < leastEvery || s.Every > mostEvery || s.Every%time.Millisecond != 0):
-		return nil, invalid("every", "%s is outside %s to %s (10 years), or not whole milliseconds", s.Every, leastEvery, mostEvery)
+		return nil, store.Invalid("every", "%s is outside %s to %s (10 years), or not whole milliseconds", s.Every, leastEvery, mostEvery)
 	case s.Every != 0:
 		return &Schedule{every: s.Every, CatchUp: s.CatchUp}, nil
 	case s.Cron == "":
-		return nil, invalid("repeat", "has neither an interval nor a cron expression")
+		return nil, store.Invalid("repeat", "has neither an interval nor a cron expression")
 	}
 	spec, err := parseCron(s.Cron)
 	if err != nil {
@@ -144,33 +143,29 @@ func Parse(text string) (*Schedule, error) {
 func parseCron(text string) (cron.Schedule, error) {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if first == "@every" || strings.Contains(first, "=") {
-		return nil, invalid("cron", "%+.40q: an interval belongs into Every, a time zone into Zone", text)
+		return nil, store.Invalid("cron", "%+.40q: an interval belongs into Every, a time zone into Zone", text)
 	}
 	parser, err := cron.TryNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.Extended | cron.DowOrDom)
 	if err != nil {
-		return nil, invalid("cron", "%w", err)
+		return nil, store.Invalid("cron", "%w", err)
 	}
 	// In lower case, for the parser takes the H of THU for another of its features.
 	spec, err := parser.WithMaxSearchYears(searchYears).Parse(strings.ToLower(text))
 	if err != nil {
-		return nil, invalid("cron", "%+.100q: %w", text, err)
+		return nil, store.Invalid("cron", "%+.100q: %w", text, err)
 	}
 	return spec, nil
 }
 
 func loadZone(name string) (*time.Location, error) {
 	if name == "Local" {
-		return nil, invalid("zone", "Local is another one on each machine: want a name such as Europe/Berlin")
+		return nil, store.Invalid("zone", "Local is another one on each machine: want a name such as Europe/Berlin")
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, invalid("zone", "%+.64q is not known here (a program that imports time/tzdata knows all zones without the system's data): %w", name, err)
+		return nil, store.Invalid("zone", "%+.64q is not known here (a program that imports time/tzdata knows all zones without the system's data): %w", name, err)
 	}
 	return zone, nil
-}
-
-func invalid(field, format string, args ...any) error {
-	return &store.Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, store.ErrInvalid)...)}
 }
 
 // ErrOver says that a schedule has no time within the next 10 years.

@@ -182,11 +182,11 @@ func TestUnavailableUntilTheDeadline(t *testing.T) {
 func TestClosedStoreRefusesEverything(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	rdb := redis.NewClient(server.Options())
-	s, err := NewOwning(rdb, Config{Logger: quiet()})
+	s, err := Open("redis://"+server.Addr(), Config{Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}
+	rdb := s.rdb
 	if err := errors.Join(s.Close(), s.Close()); err != nil {
 		t.Fatal(err)
 	}

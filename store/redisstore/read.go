@@ -153,7 +153,7 @@ func parseCursor(s string) (score, member string, err error) {
 	score, member, ok := strings.Cut(string(b), " ")
 	broken := strings.ContainsAny(s, "\r\n") // which the decoder skips
 	if _, bad := strconv.ParseInt(score, 10, 64); err != nil || bad != nil || !ok || len(member) > 256 || broken {
-		return "", "", invalid("cursor", "%+.64q is not a cursor", s)
+		return "", "", store.Invalid("cursor", "%+.64q is not a cursor", s)
 	}
 	return score, member, nil
 }

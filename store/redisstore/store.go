@@ -6,7 +6,6 @@
 package redisstore
 
 import (
-	"fmt"
 	"log/slog"
 	"regexp"
 	"sync"
@@ -82,18 +81,8 @@ func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 	return s, nil
 }
 
-// NewOwning is New, but Close closes rdb too.
-func NewOwning(rdb redis.UniversalClient, c Config) (*Store, error) {
-	s, err := New(rdb, c)
-	if err != nil {
-		return nil, err
-	}
-	s.owned = true
-	return s, nil
-}
-
 // Close ends calls that are being repeated, and watches. It closes the client only if
-// the store was made by NewOwning.
+// the store was made by Open.
 func (s *Store) Close() error {
 	var err error
 	s.close.Do(func() {
@@ -110,17 +99,13 @@ func (s *Store) Close() error {
 func (c Config) validate() error {
 	switch {
 	case !regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`).MatchString(c.Prefix):
-		return invalid("prefix", "%.64q: want 1 to 32 letters, digits, '.', '_', '-'", c.Prefix)
+		return store.Invalid("prefix", "%.64q: want 1 to 32 letters, digits, '.', '_', '-'", c.Prefix)
 	case c.Replicas < 0:
-		return invalid("replicas", "%d is negative", c.Replicas)
+		return store.Invalid("replicas", "%d is negative", c.Replicas)
 	case c.ReplicaTimeout < time.Millisecond:
-		return invalid("replica timeout", "%s is less than 1 ms", c.ReplicaTimeout)
+		return store.Invalid("replica timeout", "%s is less than 1 ms", c.ReplicaTimeout)
 	case c.PushTimeout < 0:
-		return invalid("push timeout", "%s is negative", c.PushTimeout)
+		return store.Invalid("push timeout", "%s is negative", c.PushTimeout)
 	}
 	return nil
-}
-
-func invalid(field, format string, args ...any) error {
-	return &store.Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, store.ErrInvalid)...)}
 }

@@ -1,13 +1,49 @@
-package dueq
+package redisstore
 
 import (
+	"cmp"
 	"errors"
+	"log/slog"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/store"
 )
+
+// Open returns a store on the Redis that a URL names; Close closes its connections. It makes
+// no call. Prefix, replicas, replica_timeout and send_timeout of the URL's query win over c.
+// The first Open of a process sends the lines of go-redis to c.Logger.
+//
+// Errors: ErrInvalid, for the URL, with any password left out, and for the config.
+func Open(text string, c Config) (*Store, error) {
+	scheme, _, _ := strings.Cut(text, ":")
+	dial, ok := dialers[scheme]
+	if !ok {
+		return nil, store.Invalid("url", "%.20q is none of redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
+	}
+	address, err := parseAddress(text)
+	if err != nil {
+		return nil, err
+	}
+	if c, err = address.take(c); err != nil {
+		return nil, err
+	}
+	logGoRedis(cmp.Or(c.Logger, slog.Default()))
+	rdb, err := dial(address)
+	if err != nil {
+		return nil, store.Invalid("url", "%s", address.redact(err))
+	}
+	s, err := New(rdb, c)
+	if err != nil {
+		return nil, errors.Join(err, rdb.Close())
+	}
+	s.owned = true
+	return s, nil
+}
 
 // address is a Redis URL taken apart. It is not left to net/url as a whole, which
 // knows no lists of hosts.
@@ -24,7 +60,7 @@ type address struct {
 func parseAddress(text string) (*address, error) {
 	scheme, rest, ok := strings.Cut(text, "://")
 	if !ok {
-		return nil, invalid("url", "want // after the scheme, as in redis://localhost:6379")
+		return nil, store.Invalid("url", "want // after the scheme, as in redis://localhost:6379")
 	}
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
@@ -35,11 +71,11 @@ func parseAddress(text string) (*address, error) {
 	first, more, _ := strings.Cut(hosts, ",")
 	u, err := url.Parse("redis://" + userinfo + first + "/" + path + "?" + query)
 	if err != nil {
-		return nil, invalid("url", "cannot be read: escape special characters of the password with %%XX")
+		return nil, store.Invalid("url", "cannot be read: escape special characters of the password with %%XX")
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return nil, invalid("url", "the query cannot be read")
+		return nil, store.Invalid("url", "the query cannot be read")
 	}
 	a := &address{scheme: scheme, user: u.User, hosts: []string{first}, path: u.Path, query: values}
 	if more != "" {
@@ -156,11 +192,26 @@ func (a *address) popScheme() string {
 	return "redis"
 }
 
-// parseSpan reads a span that is not negative.
-func parseSpan(s string) (time.Duration, error) {
-	d, err := time.ParseDuration(s)
-	if err == nil && d < 0 {
-		err = ErrInvalid
+// take moves the store's own settings from the query into c.
+func (a *address) take(c Config) (Config, error) {
+	var err error
+	if v, ok := a.pop("prefix"); ok {
+		c.Prefix = v
 	}
-	return d, err
+	if v, ok := a.pop("replicas"); ok {
+		if c.Replicas, err = strconv.Atoi(v); err != nil || c.Replicas < 0 {
+			return c, store.Invalid("replicas", "%.20q is not a count", v)
+		}
+	}
+	if v, ok := a.pop("replica_timeout"); ok {
+		if c.ReplicaTimeout, err = time.ParseDuration(v); err != nil || c.ReplicaTimeout < 0 {
+			return c, store.Invalid("replica timeout", "%.20q is not a span such as 500ms", v)
+		}
+	}
+	if v, ok := a.pop("send_timeout"); ok {
+		if c.PushTimeout, err = time.ParseDuration(v); err != nil || c.PushTimeout <= 0 {
+			return c, store.Invalid("send timeout", "%.20q is not a span such as 2s", v)
+		}
+	}
+	return c, nil
 }

@@ -1,4 +1,4 @@
-package dueq
+package redisstore
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 var goRedisLogged sync.Once
 
 // logGoRedis sends the lines of go-redis, which has one logger for the whole process, to
-// the logger of the first client. They are details of what the client itself reports.
+// the logger of the first store opened by a URL. They are details of what the store itself reports.
 func logGoRedis(l *slog.Logger) {
 	goRedisLogged.Do(func() { redis.SetLogger(goRedisLogger{l}) })
 }
