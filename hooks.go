@@ -116,7 +116,7 @@ func (c *Client) send(ctx context.Context, queue string, messages []Message) (re
 		return nil, fail("send", queue, "", err)
 	}
 	if len(messages) == 1 {
-		results = SendResults{q.send(ctx, messages[0])}
+		results = SendResults{q.send(ctx, &messages[0])}
 	} else {
 		results, err = q.sendBatch(ctx, messages)
 	}

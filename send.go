@@ -34,7 +34,7 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 		return "", fail("send", q.name, m.ID, err)
 	}
 	if q.client.wrapped == nil {
-		r := q.send(ctx, m)
+		r := q.send(ctx, &m)
 		return r.ID, r.Err
 	}
 	results, err := q.sendWrapped(ctx, []Message{m})
@@ -45,8 +45,9 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 }
 
 // send is Send without middleware and hooks.
-func (q *Queue) send(ctx context.Context, m Message) SendResult {
-	if _, ok := q.client.store.Known(q.name); !ok { // else the producer limits the calls that it makes
+func (q *Queue) send(ctx context.Context, m *Message) SendResult {
+	settings, known := q.client.store.Known(q.name)
+	if !known { // else the producer limits the calls that it makes
 		bound, end := q.client.producer.Bound(ctx)
 		defer end()
 		ctx = bound
@@ -54,14 +55,21 @@ func (q *Queue) send(ctx context.Context, m Message) SendResult {
 	q.turn.sending.Add(1)
 	defer q.turn.sending.Add(-1)
 	for try := 0; ; try++ {
-		sent, err := q.prepare(ctx, &m)
+		sent, err := m.plain() // what can be checked without the store is checked first
+		if err == nil && (!known || len(m.Body) > settings.MaxBody) {
+			settings, err = q.learnFor(ctx, len(m.Body))
+		}
+		if err == nil {
+			err = q.prepare(ctx, m, &sent, &settings)
+		}
 		if err != nil {
 			return SendResult{Err: fail("send", q.name, m.ID, q.client.producer.Explain(ctx, err))}
 		}
-		r := q.push(ctx, sent, m.ID != "")
+		r := q.push(ctx, &sent, m.ID != "")
 		if try == reroutes || !errors.Is(r.Err, store.ErrRepartitioned) {
 			return r
 		}
+		settings, known = q.client.store.Known(q.name)
 	}
 }
 
@@ -88,14 +96,14 @@ func SendJSON[T any](ctx context.Context, q *Queue, v T, m Message) (id string, 
 const reroutes = 3
 
 // push sends one message; if it is sent again, in the way that stores nothing twice.
-func (q *Queue) push(ctx context.Context, m store.Message, again bool) SendResult {
+func (q *Queue) push(ctx context.Context, m *store.Message, again bool) SendResult {
 	p := q.partition(m.ID.Partition())
 	if !again {
-		return q.sendResult(m.ID, q.client.producer.Send(ctx, p, m))
+		return q.sendResult(m.ID, q.client.producer.Send(ctx, p, *m))
 	}
-	o, known := q.client.producer.Recall(ctx, p, []store.Message{m})[m.ID]
+	o, known := q.client.producer.Recall(ctx, p, []store.Message{*m})[m.ID]
 	if !known {
-		o = q.client.producer.Send(ctx, p, m)
+		o = q.client.producer.Send(ctx, p, *m)
 	}
 	r := q.sendResult(m.ID, o)
 	if ctx.Err() != nil && errors.Is(r.Err, ctx.Err()) {
@@ -126,29 +134,20 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 	}
 }
 
-// prepare checks what can be checked without the store first, then learns the
-// queue's settings, and gives the message an id, if it has none.
-func (q *Queue) prepare(ctx context.Context, m *Message) (store.Message, error) {
-	sent, err := m.plain()
-	if err != nil {
-		return sent, err
+// prepare completes sent, which is m, from the queue's settings, with an id if it has none.
+func (q *Queue) prepare(ctx context.Context, m *Message, sent *store.Message, settings *store.Settings) error {
+	m.fill(sent, settings)
+	if err := q.identify(sent, settings.Partitions); err != nil {
+		return err
 	}
-	settings, err := q.learnFor(ctx, len(m.Body))
-	if err != nil {
-		return sent, err
+	if err := q.schedule(ctx, sent); err != nil {
+		return err
 	}
-	m.fill(&sent, settings)
-	if err := q.identify(&sent, settings.Partitions); err != nil {
-		return sent, err
-	}
-	if err := q.schedule(ctx, &sent); err != nil {
-		return sent, err
-	}
-	return sent, sent.Validate(settings.MaxBody)
+	return sent.ValidateBody(settings.MaxBody)
 }
 
 // fill takes what m does not say from the queue's settings.
-func (m *Message) fill(sent *store.Message, settings store.Settings) {
+func (m *Message) fill(sent *store.Message, settings *store.Settings) {
 	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
 		sent.MaxAttempts = settings.MaxAttempts
 	}
@@ -222,11 +221,7 @@ func (m *Message) plain() (store.Message, error) {
 			return sent, err
 		}
 	}
-	checked := sent
-	if m.ID == "" {
-		checked.ID[0] = 1 // made only when the partition is known
-	}
-	return sent, checked.Validate(store.MaxBody)
+	return sent, sent.ValidateContent()
 }
 
 func (m *Message) dedupID() store.DedupID {

@@ -57,7 +57,7 @@ func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults,
 		}
 		b := &batch{queue: q, results: results, partitions: map[int]*share{}}
 		for _, i := range places {
-			b.add(ctx, i, &messages[i], settings)
+			b.add(ctx, i, &messages[i], &settings)
 		}
 		b.send(ctx)
 		if places = rerouted(results, places); try == reroutes {
@@ -135,32 +135,40 @@ type share struct {
 }
 
 // add gives a message its partition, or its error.
-func (b *batch) add(ctx context.Context, i int, m *Message, settings store.Settings) {
+func (b *batch) add(ctx context.Context, i int, m *Message, settings *store.Settings) {
 	q := b.queue
 	sent, err := m.plain()
 	m.fill(&sent, settings)
 	if err == nil {
-		err = b.place(ctx, i, sent, settings)
+		err = b.place(ctx, i, &sent, settings)
 	}
 	if err != nil {
 		b.results[i] = SendResult{Err: fail("send", q.name, m.ID, err)}
 	}
 }
 
-func (b *batch) place(ctx context.Context, i int, m store.Message, settings store.Settings) error {
+func (b *batch) place(ctx context.Context, i int, m *store.Message, settings *store.Settings) error {
 	if m.Key == "" && m.ID.IsZero() && m.DedupID.IsZero() {
-		m.ID, m.New, m.Of = route.NewID(b.turn(&m, settings.Partitions).partition.Index), true, settings.Partitions
-	} else if err := b.queue.identify(&m, settings.Partitions); err != nil {
+		m.ID, m.New, m.Of = route.NewID(b.turn(m, settings.Partitions).partition.Index), true, settings.Partitions
+	} else if err := b.queue.identify(m, settings.Partitions); err != nil {
 		return err
 	}
-	if err := b.queue.schedule(ctx, &m); err != nil {
+	if err := b.queue.schedule(ctx, m); err != nil {
 		return err
 	}
-	if err := m.Validate(settings.MaxBody); err != nil {
+	if err := m.ValidateBody(settings.MaxBody); err != nil {
 		return err
 	}
 	s := b.share(m.ID.Partition())
-	s.messages = append(s.messages, m)
+	if s.messages == nil {
+		// Keyless messages go on to the next partition when a call is full, others anywhere.
+		expected := min(len(b.results)-i, store.MaxBatch)
+		if b.keyless != s {
+			expected = expected/settings.Partitions + 1
+		}
+		s.messages, s.places = make([]store.Message, 0, expected), make([]int, 0, expected)
+	}
+	s.messages = append(s.messages, *m)
 	s.places = append(s.places, i)
 	return nil
 }

@@ -44,7 +44,7 @@ func (r PushRequest) Validate() error {
 	}
 	total := 0
 	for i := range r.Messages {
-		if err := r.Messages[i].Validate(MaxBody); err != nil {
+		if err := r.Messages[i].Validate(); err != nil {
 			return err
 		}
 		total += r.Messages[i].Size()

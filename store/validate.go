@@ -58,11 +58,16 @@ func (m *Message) Size() int {
 }
 
 // Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing
-// wrong with m. maxBody is the queue's Settings.MaxBody.
-func (m *Message) Validate(maxBody int) error {
+// wrong with m. It holds the body to MaxBody; for that of a queue, see ValidateBody.
+func (m *Message) Validate() error {
 	if m.ID.IsZero() {
 		return Invalid("id", "is missing")
 	}
+	return m.ValidateContent()
+}
+
+// ValidateContent is Validate for a message that has no id yet.
+func (m *Message) ValidateContent() error {
 	if m.Key != "" {
 		if err := ValidateKey(m.Key); err != nil {
 			return err
@@ -71,8 +76,8 @@ func (m *Message) Validate(maxBody int) error {
 	if err := validateHeaders(m.Headers); err != nil {
 		return err
 	}
-	if len(m.Body) > maxBody {
-		return tooLarge("body", "%d bytes, the limit is %d", len(m.Body), maxBody)
+	if err := m.ValidateBody(MaxBody); err != nil {
+		return err
 	}
 	if err := validateDue(m.Due, m.Delay); err != nil {
 		return err
@@ -81,6 +86,15 @@ func (m *Message) Validate(maxBody int) error {
 		return cmp.Or(m.validateRepeat(), m.validateLife())
 	}
 	return m.validateLife()
+}
+
+// ValidateBody returns an *Error of kind ErrTooLarge for a body of more than maxBody bytes, the
+// queue's Settings.MaxBody.
+func (m *Message) ValidateBody(maxBody int) error {
+	if len(m.Body) > maxBody {
+		return tooLarge("body", "%d bytes, the limit is %d", len(m.Body), maxBody)
+	}
+	return nil
 }
 
 func (m *Message) validateLife() error {
@@ -219,7 +233,6 @@ func isAlnum(c byte) bool {
 func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
-
 
 func tooLarge(field, format string, args ...any) error {
 	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrTooLarge)...)}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -49,7 +50,7 @@ func TestMessageValidate(t *testing.T) {
 		return func(m *Message) { m.Headers = map[string]string{name: value} }
 	}
 	nameWant := ": want letters, digits and any of !#$%&'*+-.^_`|~"
-	refuse(t, validMessage, func(m Message) error { return m.Validate(maxBody) }, []refusal[Message]{
+	refuse(t, validMessage, func(m Message) error { return cmp.Or(m.Validate(), m.ValidateBody(maxBody)) }, []refusal[Message]{
 		{"no id", func(m *Message) { m.ID = ID{} }, ErrInvalid, "id", "is missing"},
 		{"long key", func(m *Message) { m.Key = strings.Repeat("k", 256) }, ErrInvalid, "key", "256 bytes, the limit is 255"},
 		{"key with a line break", func(m *Message) { m.Key = "a\nb" }, ErrInvalid, "key", `"a\nb" has characters that are not printable UTF-8`},
@@ -63,6 +64,7 @@ func TestMessageValidate(t *testing.T) {
 		{"header value with CR LF", header("a", "b\r\nc: d"), ErrInvalid, "headers", `"a": the value has control characters or is not UTF-8`},
 		{"header value not UTF-8", header("a", "\xc3"), ErrInvalid, "headers", `"a": the value has control characters or is not UTF-8`},
 		{"large body", func(m *Message) { m.Body = make([]byte, 101) }, ErrTooLarge, "body", "101 bytes, the limit is 100"},
+		{"the largest body and a byte", func(m *Message) { m.Body = make([]byte, MaxBody+1) }, ErrTooLarge, "body", "4194305 bytes, the limit is 4194304"},
 		{"negative delay", func(m *Message) { m.Delay = -3000 }, ErrInvalid, "delay", "-3000 ms is negative"},
 		{"long delay", func(m *Message) { m.Delay = MaxDelay + 1 }, ErrInvalid, "delay", "316224000001 ms, the limit is 316224000000 ms (10 years)"},
 		{"due before 1970 and a delay", func(m *Message) { m.Due, m.Delay = -1, 1 }, ErrInvalid, "due", "is given together with a delay, want one of them"},
@@ -93,7 +95,7 @@ func TestMessageValidateAccepts(t *testing.T) {
 		"key with spaces":  {Key: "a b: {c} *ü日"},
 	} {
 		m.ID, m.MaxAttempts = idOf(1, 1), max(m.MaxAttempts, 1)
-		if err := m.Validate(100); err != nil {
+		if err := cmp.Or(m.Validate(), m.ValidateBody(100)); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

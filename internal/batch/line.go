@@ -53,9 +53,10 @@ type Line[T, R any] struct {
 	busy    int // calls that count as under way, or are about to
 	stalled int // calls that have taken longer than Patience
 	waiting []*ticket[T, R]
-	watches sync.Pool // of *watch
-	gone    int       // how many of those waiting have left
-	spare   sync.Pool // of tickets
+	alarm   chan time.Time // closed when the first of those who got it may have waited for Timeout
+	watches sync.Pool      // of *watch
+	gone    int            // how many of those waiting have left
+	spare   sync.Pool      // of tickets
 }
 
 // Fate is what became of an item.
@@ -76,7 +77,6 @@ type ticket[T, R any] struct {
 	place  place
 	flight *flight // once it is under way
 	answer chan R  // to the caller
-	timer  *time.Timer
 }
 
 // place is where a ticket is.
@@ -107,41 +107,47 @@ func (l *Line[T, R]) Do(ctx context.Context, item T) (R, Fate) {
 	t := l.ticket()
 	t.item, t.ctx, t.place = item, ctx, queued
 	l.waiting = append(l.waiting, t)
+	alarm, began := l.alarmFor(ctx)
 	l.mu.Unlock()
-	timeout := t.startTimer(ctx, l.Timeout)
-	select {
-	case r := <-t.answer:
-		t.stopTimer()
-		l.discard(t)
-		return r, Answered
-	case <-timeout:
-		return l.leave(t)
-	case <-ctx.Done():
-		t.stopTimer()
-		return l.leave(t)
+	for {
+		select {
+		case r := <-t.answer:
+			l.discard(t)
+			return r, Answered
+		case <-alarm:
+			if rest := l.Timeout - time.Since(began); rest > 0 {
+				alarm = time.After(rest)
+				continue
+			}
+			return l.leave(t)
+		case <-ctx.Done():
+			return l.leave(t)
+		}
 	}
 }
 
-// startTimer returns a channel that fires after d, if the caller has no deadline.
-func (t *ticket[T, R]) startTimer(ctx context.Context, d time.Duration) <-chan time.Time {
-	if d == 0 {
-		return nil
+// alarmFor returns a channel that is ready when a caller who begins to wait now may have
+// waited for Timeout, or a little before; nil if there is no Timeout, or ctx has a deadline. All
+// who begin within an eighth of Timeout share it: a timer for each would cost a caller more
+// than all else that it does here.
+func (l *Line[T, R]) alarmFor(ctx context.Context) (alarm <-chan time.Time, now time.Time) {
+	if l.Timeout == 0 {
+		return nil, now
 	}
 	if _, ok := ctx.Deadline(); ok {
-		return nil
+		return nil, now
 	}
-	if t.timer == nil {
-		t.timer = time.NewTimer(d)
-	} else {
-		t.timer.Reset(d)
+	if l.alarm == nil {
+		shared := make(chan time.Time)
+		l.alarm = shared
+		time.AfterFunc(l.Timeout/8, func() {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.alarm = nil
+		})
+		time.AfterFunc(l.Timeout, func() { close(shared) })
 	}
-	return t.timer.C
-}
-
-func (t *ticket[T, R]) stopTimer() {
-	if t.timer != nil {
-		t.timer.Stop()
-	}
+	return l.alarm, time.Now()
 }
 
 // Start hands over an item and returns at once; Done gets the result.
