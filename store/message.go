@@ -71,6 +71,7 @@ type Record struct {
 	Snoozes     int   // deliveries that were snoozed, likewise
 	LastFailure string
 	Cancelling  bool   // leased, and its holder has been asked to stop
+	Holder      string // leased: ClaimRequest.Consumer of its holder; "" where that is not known
 	Ending      Ending // done: how it ended
 	Repeat      string
 }

@@ -66,7 +66,8 @@ type Store interface {
 	Get(ctx context.Context, p Partition, ref Ref) (Record, error)
 
 	// List returns one page of the messages in a state, in the order of Record.At,
-	// then id. A message that changes state meanwhile may be missed or seen twice.
+	// then id; leased ones with the same At in any order. A message that changes state
+	// meanwhile may be missed or seen twice.
 	List(ctx context.Context, p Partition, r ListRequest) (Page, error)
 
 	// Stats returns the sizes and counters of one queue, or of all queues in the

@@ -73,6 +73,7 @@ func (p *partition) drop(e *entry) {
 	p.freeKey(e)
 	p.memory.free(e)
 	p.leave(e)
+	p.forgetLease(e)
 	e.state = gone
 	p.byID.drop(e)
 	p.shrink()
@@ -99,7 +100,7 @@ func (p *partition) end(e *entry, how ending, at int64) {
 		past.deliveries++
 	}
 	past.ended = how
-	e.forgetLease()
+	p.forgetLease(e)
 	if e.rare != nil || past != (history{deliveries: 1, ended: acked}) {
 		e.extra().history = past
 	}
@@ -121,7 +122,7 @@ func (p *partition) schedule(e *entry, due int64) {
 	p.journal.moved(opSchedule, e, due)
 	p.leave(e)
 	e.state, e.at = waiting, due
-	e.forgetLease()
+	p.forgetLease(e)
 	p.waiting.add(e)
 }
 
@@ -134,6 +135,21 @@ func (p *partition) lease(e *entry, deadline int64) {
 	p.leased.add(e)
 }
 
+// hold notes who has a message that was handed out. The log does not say it.
+func (p *partition) hold(e *entry, by traits) {
+	p.holders.drop(e.holder())
+	p.holders.add(by)
+	e.setHolder(by)
+}
+
+// forgetLease drops what is known of a lease that has ended.
+func (p *partition) forgetLease(e *entry) {
+	p.hold(e, 0)
+	if e.rare != nil {
+		e.rare.stopping, e.rare.begun = false, false
+	}
+}
+
 // bury makes a message a dead letter: any state -> dead. Its key is free; what was known
 // of its lease is dropped.
 func (p *partition) bury(e *entry, at int64) {
@@ -141,7 +157,7 @@ func (p *partition) bury(e *entry, at int64) {
 	p.freeKey(e)
 	p.leave(e)
 	e.state, e.at = dead, at
-	e.forgetLease()
+	p.forgetLease(e)
 	p.toDead(e)
 }
 
@@ -164,14 +180,14 @@ func (p *partition) renew(e *entry, due, expiry int64) {
 	p.setExpiry(e, expiry)
 	p.leave(e)
 	e.state, e.at = waiting, due
-	e.forgetLease()
+	p.forgetLease(e)
 	p.waiting.add(e)
 }
 
 // renewWith is renew with another content, which has the same key.
 func (p *partition) renewWith(e *entry, content payload, due, expiry int64) {
 	p.setExpiry(e, expiry)
-	e.forgetLease()
+	p.forgetLease(e)
 	p.setContent(e, content, waiting, due)
 }
 
@@ -314,14 +330,14 @@ func (p *partition) toDone(e *entry, at int64) {
 }
 
 func (p *partition) takeKey(e *entry) {
-	if e.keyed {
+	if e.keyed() {
 		p.byKey[e.key()] = e
 		p.keyed++
 	}
 }
 
 func (p *partition) freeKey(e *entry) {
-	if !e.keyed || e.state == dead {
+	if !e.keyed() || e.state == dead {
 		return
 	}
 	p.keyed--

@@ -106,6 +106,9 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 	if e.begun() && e.state != leased {
 		report("has a handler but is not leased")
 	}
+	if e.holder() != 0 && (e.state != leased || p.holders.name(e) == "") {
+		report("has a holder that does not hold it")
+	}
 	if name := e.dedup(); e.state != done && !name.IsZero() && p.memory.named[name] != e {
 		report("does not have its dedup id")
 	}
@@ -124,9 +127,9 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 func (p *partition) keyProblem(e *entry) string {
 	key := e.content.key()
 	switch {
-	case e.isLetter() && (e.keyed || key == ""):
+	case e.isLetter() && (e.keyed() || key == ""):
 		return "is of an occurrence, but does not name the key of its message"
-	case !e.isLetter() && e.keyed != (key != ""):
+	case !e.isLetter() && e.keyed() != (key != ""):
 		return "does not know whether it has a key"
 	case key == "":
 		return ""
@@ -142,7 +145,7 @@ func (p *partition) keyProblem(e *entry) string {
 		return fmt.Sprintf("is not dead, but is found as such by its key %+q", key)
 	case e.isLetter() && p.byKey[key] == e:
 		return fmt.Sprintf("is of an occurrence, but holds the key %+q", key)
-	case e.keyed && e.state != dead && p.byKey[key] != e:
+	case e.keyed() && e.state != dead && p.byKey[key] != e:
 		return fmt.Sprintf("does not hold its key %+q", key)
 	}
 	return ""

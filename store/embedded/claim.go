@@ -138,7 +138,7 @@ func (h history) and(how ending, text string) history {
 // not count against r.Max; a claim ends after store.MaxExpired of them, or fewer of the latter.
 func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery {
 	var deliveries []store.Delivery
-	bytes := 0
+	bytes, by := 0, p.holders.number(r.Consumer)
 	for useless := 0; len(deliveries) < r.Max && useless < store.MaxExpired; {
 		e := p.waiting.reached(now)
 		if e == nil {
@@ -167,7 +167,7 @@ func (p *partition) handOut(r store.ClaimRequest, now instant) []store.Delivery 
 			deliveries = make([]store.Delivery, 0, min(r.Max, p.waiting.len()))
 		}
 		deliveries = append(deliveries, e.delivery(content, e.at, now))
-		p.handOver(e, r, now)
+		p.handOver(e, r, by, now)
 	}
 	return deliveries
 }
@@ -182,7 +182,7 @@ func (p *partition) finishCounts() int {
 
 // handOver makes a message its receiver's, for the lease or for good. A recurring one is
 // leased, or its other occurrences would go with this one.
-func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
+func (p *partition) handOver(e *entry, r store.ClaimRequest, by traits, now instant) {
 	p.count(countDelivered)
 	if r.AckOnClaim && e.repeat() == "" {
 		p.count(countAcked)
@@ -190,6 +190,7 @@ func (p *partition) handOver(e *entry, r store.ClaimRequest, now instant) {
 		return
 	}
 	p.lease(e, now.after(r.Lease))
+	p.hold(e, by)
 }
 
 // handOutAgain returns those of the remembered deliveries that are still under way.

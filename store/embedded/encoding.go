@@ -56,7 +56,7 @@ func appendEntry(b []byte, e *entry, s state) []byte {
 	if e.stopping() {
 		flags |= flagStopping
 	}
-	if e.keyed {
+	if e.keyed() {
 		flags |= flagKeyed
 	}
 	if e.begun() {
@@ -91,7 +91,7 @@ func (r *reader) entry(id store.ID) (*entry, state) {
 		span, name = int64(r.uvarint()), store.DedupID(r.id())
 	}
 	past := r.history()
-	e.keyed = flags&flagKeyed != 0
+	e.setKeyed(flags&flagKeyed != 0)
 	if odd := flags &^ flagKeyed; expiry != 0 || odd != 0 || past != (history{}) {
 		*e.extra() = rare{
 			expiry: expiry, stopping: odd&flagStopping != 0, begun: odd&flagBegun != 0, letter: odd&flagLetter != 0, history: past,

@@ -24,8 +24,29 @@ type entry struct {
 
 	maxAttempts uint16
 	state       state
-	keyed       bool // it has a key, which it holds unless it is dead
+	traits      traits
 }
+
+// traits are whether a message has a key, which it holds unless it is dead, and the number of its
+// holder among holders, 0 if it is not leased or the holder is not known.
+type traits uint8
+
+const keyed traits = 1 << 7
+
+// keyed reports whether e has a key.
+func (e *entry) keyed() bool { return e.traits&keyed != 0 }
+
+// holder returns the number of e's holder.
+func (e *entry) holder() traits { return e.traits &^ keyed }
+
+func (e *entry) setKeyed(has bool) {
+	e.traits &^= keyed
+	if has {
+		e.traits |= keyed
+	}
+}
+
+func (e *entry) setHolder(number traits) { e.traits = e.traits&keyed | number }
 
 // rare is what only few messages have.
 type rare struct {
@@ -132,13 +153,6 @@ func (e *entry) setRepeat(repeat string) {
 	}
 }
 
-// forgetLease drops what is known of a lease that has ended.
-func (e *entry) forgetLease() {
-	if e.rare != nil {
-		e.rare.stopping, e.rare.begun = false, false
-	}
-}
-
 // extra returns what few messages have, to be changed.
 func (e *entry) extra() *rare {
 	if e.rare == nil {
@@ -149,7 +163,7 @@ func (e *entry) extra() *rare {
 
 // key returns e's key, "" if it has none, without copying it.
 func (e *entry) key() string {
-	if !e.keyed {
+	if !e.keyed() {
 		return ""
 	}
 	return e.content.key()
@@ -161,7 +175,7 @@ func (e *entry) attempt() int { return int(e.past().deliveries) + 1 }
 
 // receipt returns the proof of the delivery that is under way.
 func (e *entry) receipt() store.Receipt {
-	return store.Receipt{ID: e.id, Attempt: e.attempt(), Keyed: e.keyed || e.isLetter()}
+	return store.Receipt{ID: e.id, Attempt: e.attempt(), Keyed: e.keyed() || e.isLetter()}
 }
 
 // expired reports whether e must no longer be delivered.

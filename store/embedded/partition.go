@@ -30,6 +30,7 @@ type partition struct {
 
 	producers calls[pushAnswer]
 	consumers calls[[]handedOut]
+	holders   holders
 	managers  calls[pushAnswer] // who cancel, reschedule, redrive and purge
 }
 
@@ -50,7 +51,7 @@ func (p *partition) empty() {
 	if !p.queue.store.unsorted {
 		p.waiting, p.leased, p.dead, p.done.order, p.memory.ends = newTimetable(newOrder()), newOrder(), newOrder(), newOrder(), newOrder()
 	}
-	p.keyed, p.most, p.counts = 0, 0, [counters]int64{}
+	p.keyed, p.most, p.counts, p.holders = 0, 0, [counters]int64{}, nil
 	p.producers, p.consumers, p.managers = newCalls[pushAnswer](), newCalls[[]handedOut](), newCalls[pushAnswer]()
 }
 
@@ -101,6 +102,7 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 		Snoozes:     int(past.snoozes),
 		LastFailure: past.failure,
 		Cancelling:  e.stopping(),
+		Holder:      p.holders.name(e),
 		Repeat:      e.repeat(),
 		Ending:      e.ending(),
 	}

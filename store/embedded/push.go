@@ -99,7 +99,8 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 			return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
 		}
 	}
-	e := &entry{id: m.ID, at: due, content: newPayload(m), keyed: m.Key != "", maxAttempts: uint16(m.MaxAttempts)}
+	e := &entry{id: m.ID, at: due, content: newPayload(m), maxAttempts: uint16(m.MaxAttempts)}
+	e.setKeyed(m.Key != "")
 	if m.TTL > 0 {
 		e.extra().expiry = now.after(m.TTL)
 	}

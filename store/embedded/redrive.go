@@ -17,7 +17,7 @@ func (p *partition) redriveOne(item store.Redrive, now instant) store.PushResult
 	if e == nil || e.state != dead {
 		return store.PushResult{Code: store.CodeNotFound}
 	}
-	if e.keyed {
+	if e.keyed() {
 		if holder := p.byKey[e.key()]; holder != nil {
 			return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
 		}

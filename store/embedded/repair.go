@@ -51,19 +51,19 @@ func (p *partition) mend(now instant) {
 
 func (p *partition) mendEntry(e *entry, now instant) {
 	if e.state != leased {
-		e.forgetLease() // what ended it was lost
+		p.forgetLease(e) // what ended it was lost
 	}
 	past := e.past()
 	if ended := past.earlier + past.failures + past.snoozes; ended > past.deliveries {
 		past.deliveries = ended
 		p.note(e, past)
 	}
-	if e.keyed && e.state != dead && p.byKey[e.key()] != e {
+	if e.keyed() && e.state != dead && p.byKey[e.key()] != e {
 		past.failure = keyTaken
 		p.note(e, past)
 		p.leave(e)
 		e.state, e.at = dead, now.ms
-		e.forgetLease()
+		p.forgetLease(e)
 		p.toDead(e)
 		p.count(countDeadLettered)
 	}

@@ -11,7 +11,7 @@ func TestRepair_LaterHolderKeepsTheKey(t *testing.T) {
 	holder := func(n int) *entry {
 		m := message(n)
 		m.Key = "k"
-		return &entry{id: m.ID, content: newPayload(&m), keyed: true, maxAttempts: 1}
+		return &entry{id: m.ID, content: newPayload(&m), traits: keyed, maxAttempts: 1}
 	}
 	r.push(message(9)) // makes the partition
 	p, first, second := r.inner(), holder(1), holder(2)

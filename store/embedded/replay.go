@@ -113,7 +113,7 @@ func (f *frame) put(c *change) {
 	c.entry.stored = stored{f.spot.Segment, f.spot.Offset + uint32(f.at), size}
 	f.bytes(payloadSum) // for reading one message alone; here the frame's has been checked
 	c.whole = f.bytes(int(size))
-	if f.err != nil || !wellFormed(c.whole) || (c.entry.keyed || c.entry.isLetter()) != (c.whole[0] > 0) {
+	if f.err != nil || !wellFormed(c.whole) || (c.entry.keyed() || c.entry.isLetter()) != (c.whole[0] > 0) {
 		f.fail()
 		return
 	}

@@ -20,7 +20,7 @@ const (
 // checkParts are the parts of an audit, in order; a cursor is "part:cursor of the
 // scan.elements of its next page that were examined".
 func checkParts() []string {
-	return []string{"sums", "msg", "due", "leased", "dead", "side", "done", "past"}
+	return []string{"sums", "msg", "due", "leased", "dead", "side", "done", "past", "calls"}
 }
 
 // Check implements store.Store. Each element is looked at in one instant, so a partition

@@ -125,9 +125,18 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 		"foreign receipt": func(r *rig, _ string) error {
 			return r.rdb.ZAdd(r.ctx(), r.key("leased"), redis.Z{Score: 1, Member: "x"}).Err()
 		},
-		"layout":  func(r *rig, _ string) error { return r.rdb.HDel(r.ctx(), r.key("side"), "layout").Err() },
-		"unknown": func(r *rig, _ string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "zzz", "1").Err() },
-		"garbage": func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("msg"), id, "garbage").Err() },
+		"bound of an alias lost":    func(r *rig, _ string) error { return r.rdb.ZRem(r.ctx(), r.key("leased"), "=1").Err() },
+		"bound before a lease ends": func(r *rig, _ string) error { return r.rdb.ZIncrBy(r.ctx(), r.key("leased"), -100, "=1").Err() },
+		"bound of no alias": func(r *rig, _ string) error {
+			return r.rdb.ZAdd(r.ctx(), r.key("leased"), redis.Z{Score: bounds, Member: "=1024"}).Err()
+		},
+		"bound among the leases": func(r *rig, _ string) error {
+			return r.rdb.ZAdd(r.ctx(), r.key("leased"), redis.Z{Score: 1 << 51, Member: "=2"}).Err()
+		},
+		"alias of another": func(r *rig, _ string) error { return r.rdb.HSet(r.ctx(), r.key("calls"), "a:1", "other").Err() },
+		"layout":           func(r *rig, _ string) error { return r.rdb.HDel(r.ctx(), r.key("side"), "layout").Err() },
+		"unknown":          func(r *rig, _ string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "zzz", "1").Err() },
+		"garbage":          func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("msg"), id, "garbage").Err() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -258,7 +258,7 @@ func expireAll(r *rig) {
 	leases, err := r.rdb.ZRange(r.ctx(), r.key("leased"), 0, -1).Result()
 	r.must(err)
 	for _, receipt := range leases {
-		if receipt != "" {
+		if receipt != "" && receipt[0] != '=' {
 			r.must(r.rdb.ZAddXX(r.ctx(), r.key("leased"), redis.Z{Score: 1, Member: receipt}).Err())
 		}
 	}

@@ -25,7 +25,7 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 	}
 	fields, ok := got.([]any)
 	switch {
-	case !ok || len(fields) != 0 && len(fields) != 7 && len(fields) != 8:
+	case !ok || len(fields) != 0 && (len(fields) < 7 || len(fields) > 9):
 		return store.Record{}, fail("get", p.Queue, unexpected(got))
 	case len(fields) == 0:
 		return store.Record{}, notFound(p, ref)
@@ -36,8 +36,11 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 		return store.Record{}, &store.Error{Op: "get", Queue: p.Queue, ID: text(fields[1]), Err: err}
 	}
 	r.BodySize = len(r.Body)
-	if len(fields) == 8 {
+	switch len(fields) {
+	case 8:
 		r.BodySize = int(number(fields[7]))
+	case 9:
+		r.Holder = text(fields[8])
 	}
 	return r, nil
 }
@@ -114,23 +117,32 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 		return store.Page{}, err
 	}
 	fields, ok := got.([]any)
-	if !ok || len(fields)%7 != 1 {
+	if !ok || len(fields)%listed != 1 {
 		return store.Page{}, fail("list", p.Queue, unexpected(got))
 	}
 	return page(r.State, fields), nil
 }
 
-// page reads {more, member, at, record, body size, history, failure, cancel, ...}.
+// listed is how many fields a message has in the answer to a list.
+const listed = 8
+
+// aliasBits are those of the score of a lease that stand for its holder.
+const aliasBits = 10
+
+// page reads {more, member, score, record, body size, history, failure, cancel, holder, ...}.
 func page(state store.State, fields []any) store.Page {
 	out := store.Page{}
 	more, fields := number(fields[0]) == 1, fields[1:]
 	if more {
-		last := fields[len(fields)-7:]
+		last := fields[len(fields)-listed:]
 		out.Next = cursor(text(last[1]), text(last[0]))
 	}
-	for ; len(fields) > 0; fields = fields[7:] {
+	for ; len(fields) > 0; fields = fields[listed:] {
 		id, _, _ := strings.Cut(text(fields[0]), ":")
-		r := store.Record{State: state, At: number(fields[1]), BodySize: int(number(fields[3]))}
+		r := store.Record{State: state, At: number(fields[1]), BodySize: int(number(fields[3])), Holder: text(fields[7])}
+		if state == store.Leased {
+			r.At >>= aliasBits
+		}
 		// An element that is no message is for Check to report.
 		if err := fillRecord(&r, id, text(fields[2]), fields[4:]); err != nil && r.ID.IsZero() {
 			continue

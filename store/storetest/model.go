@@ -46,7 +46,9 @@ type entry struct {
 	ending     store.Verdict // how the last delivery ended; "" none, "lost" run out
 	text       string
 	stopping   bool
-	begun      bool // leased, and its handler was about to run
+	begun      bool   // leased, and its handler was about to run
+	by         string // leased: its holder
+	reopened   bool   // since it was leased
 	suspicion  store.Suspicion
 	death      int  // dead or done: the number of its death or end
 	letter     bool // of an occurrence of another message, whose key it names
@@ -352,7 +354,7 @@ func (m *model) give(r store.ClaimRequest) []store.Delivery {
 			m.finish(e, store.EndingAcked, &m.counters.Acked)
 			continue
 		}
-		e.state, e.at = store.Leased, m.ceil()+r.Lease
+		e.state, e.at, e.by, e.reopened = store.Leased, m.ceil()+r.Lease, r.Consumer, false
 	}
 	return given
 }

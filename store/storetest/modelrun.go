@@ -374,5 +374,8 @@ func (r *trial) reopen(step) {
 	if r.h.Reopen != nil {
 		r.s = r.h.Reopen(r.outer)
 		r.past = slices.DeleteFunc(r.past, func(q request) bool { return q.name == "claim" })
+		for _, e := range r.m.messages {
+			e.reopened = true
+		}
 	}
 }

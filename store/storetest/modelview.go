@@ -42,6 +42,7 @@ func (m *model) record(e *entry) store.Record {
 	}
 	if e.state == store.Leased {
 		r.Attempt++
+		r.Holder = e.by
 	}
 	return r
 }

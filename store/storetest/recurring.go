@@ -434,7 +434,9 @@ func testRecurringReopen(d *desk) {
 	d.declare(d.message(key("k"), repeat(hourly), size(9)), id)
 	series, letter := d.get(byID(id)), d.get(byID(item.Letter))
 	d.s = d.h.Reopen(d.t)
-	d.wantEqual("series", d.get(byID(id)), series)
+	reopened := d.get(byID(id))
+	reopened.Holder, series.Holder = "", "" // which a store may forget
+	d.wantEqual("series", reopened, series)
 	d.wantEqual("letter", d.get(byID(item.Letter)), letter)
 	d.part(store.Nack, item, store.CodeDead)
 	d.wantPushed(d.redrive(item.Letter), store.CodeOK)

@@ -115,6 +115,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"History", histories()},
 		{"Purge", purge()},
 		{"Reading", reading()},
+		{"Holders", holders()},
 		{"Settings", settings()},
 		{"SettingsByVersion", settingsByVersion()},
 		{"DeleteQueue", deletion()},

@@ -1,12 +1,14 @@
 package storetest
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -256,6 +258,9 @@ func (r *trial) compare(s step) {
 	r.m.now = r.clock().UnixMicro()
 	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead, store.Done} {
 		got := r.list(state)
+		if state == store.Leased {
+			inOrderOfIDs(got)
+		}
 		for _, rec := range got {
 			if seen[rec.ID] && state != store.Done {
 				r.t.Fatalf("%v is in two states", rec.ID)
@@ -268,6 +273,19 @@ func (r *trial) compare(s step) {
 	r.compareStats()
 	r.compareGet(byID(r.pickID(s.Pick[0])))
 	r.compareGet(byKey(fmt.Sprintf("k%d", s.Key)))
+}
+
+// inOrderOfIDs puts records with the same instant next to each other in the order of their ids:
+// that of leased ones is the store's own.
+func inOrderOfIDs(all []store.Record) {
+	for from := 0; from < len(all); {
+		to := from + 1
+		for to < len(all) && all[to].At == all[from].At {
+			to++
+		}
+		slices.SortFunc(all[from:to], func(a, b store.Record) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+		from = to
+	}
 }
 
 func (r *trial) list(state store.State) []store.Record {
@@ -283,6 +301,9 @@ func (r *trial) adopt(rec store.Record) {
 	e := r.m.messages[rec.ID]
 	if rec.State == store.Done {
 		e = r.m.done[rec.ID]
+	}
+	if e != nil && e.reopened && rec.Holder == "" {
+		e.by = "" // a store need not know it after a restart
 	}
 	if e == nil || r.h.Advance != nil {
 		return

@@ -8,17 +8,17 @@
 -- KEYS[6] calls hash
 -- KEYS[7] done zset
 -- KEYS[8] past hash
--- ARGV[1] part | text | - | sums, msg, due, leased, dead, side, done, past
+-- ARGV[1] part | text | - | sums, msg, due, leased, dead, side, done, past, calls
 -- ARGV[2] cursor | decimal | - | of the scan, 0 to begin
 -- ARGV[3] skip | int | elements | of the scan's next page, that were examined before
 -- ARGV[4] limit | int | elements | 1 to 250
 -- ARGV[5] most | int | fields | side is counted as a whole when it has no more
 -- RETURNS {cursor, skip, examined, then for each problem: element, text}: cursor "0" and skip 0 when the part is done
 -- CODES -
--- COST O(n), n <= 250 elements examined, each with at most 8 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB of records and one more at most; where records are long and some have no place, a bucket of the hash more
+-- COST O(n), n <= 250 elements examined, each with at most 9 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB of records and one more at most; where records are long and some have no place, a bucket of the hash more
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open record schedule fetch receipt history place names lists unwrap problems auditmemory audit auditfields sums
+-- USES open record schedule fetch receipt history alias place names lists unwrap problems auditmemory audit auditfields sums
 if not s[1] then
   local rest = redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8])
   if redis.call('HEXISTS', KEYS[1], 'deleted') == 1 then rest = rest - 1 end
@@ -49,6 +49,8 @@ repeat
     got = redis.call('ZSCAN', KEYS[7], cursor, 'COUNT', page)
   elseif ARGV[1] == 'past' then
     got = redis.call('HSCAN', KEYS[8], cursor, 'COUNT', long and 1 or page)
+  elseif ARGV[1] == 'calls' then
+    got = redis.call('HSCAN', KEYS[6], cursor, 'COUNT', page)
   else
     got = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', page)
   end

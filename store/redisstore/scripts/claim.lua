@@ -19,10 +19,10 @@
 -- ARGV[9] version | int | ms | of the settings that the caller knows; empty: none
 -- RETURNS {status, wait us, places, failed, records...}: status 0, 1 paused, 2 the call is older than the consumer's last; places "due receipt receipt... due receipt...", each due time that of the receipts behind it; failed "index:failures" or "index:failures.snoozes" of the deliveries that had any or are suspected, with "u" or "c" behind it for those whose last lease ran out, "+earlier" for those that have deliveries of earlier occurrences, and "@" and the instant for those with a schedule; no more than the wait when nothing is handed out. {3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
 -- CODES -
--- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed; likewise where there is a history, and up to 20 for what becomes done. Copies 1.25 MiB of records at most, or 1 MiB and one larger record; half of that with a history
+-- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; at most 5 more for a consumer without an alias, and one for each alias where bounds were lost; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed; likewise where there is a history, and up to 20 for what becomes done. Copies 1.25 MiB of records at most, or 1 MiB and one larger record; half of that with a history
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch receipt history count retire forget plan lists bury calls crash sweep ready hand deliver
+-- USES open time record fetch receipt history count retire forget plan lists bury calls alias assign crash sweep ready hand deliver
 if s[10] then
 -- USES unshelve shed done
   if not keeps then lay = nil end
@@ -50,7 +50,7 @@ end
 if answer then
   replay(answer)
 elseif s[4] ~= '1' then
-  hand_out(tonumber(ARGV[3]), ARGV[5] == '1')
+  hand_out(tonumber(ARGV[3]), ARGV[5] == '1', lease)
   if handed > 0 and ARGV[5] ~= '1' then lease = math.min(lease, up + ARGV[4]) end
 end
 local where = table.concat(places, ' ')

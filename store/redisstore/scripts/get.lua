@@ -9,12 +9,12 @@
 -- KEYS[7] done zset
 -- KEYS[8] past hash
 -- ARGV[1] reference | text | - | an id, or "k:" and a key
--- RETURNS {state, id, at ms, record, history, failure, cancel request, size of a body that was left out}, state scheduled, ready, leased, dead or done; the history of a done one ends with how it ended, a acked, c cancelled, e expired; what is missing is nil. {} when there is no such message
+-- RETURNS {state, id, at ms, record, history, failure, cancel request, size of a body that was left out, holder of a leased one}, state scheduled, ready, leased, dead or done; the history of a done one ends with how it ended, a acked, c cancelled, e expired; what is missing is nil. {} when there is no such message
 -- CODES -
--- COST O(log N), N the messages of the partition; at most 11 redis.calls; copies one record
+-- COST O(log N), N the messages of the partition; at most 12 redis.calls; copies one record
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time receipt history place refs unwrap
+-- USES open time receipt history alias place refs unwrap
 if not s[1] then return {} end
 local id = named(ARGV[1])
 if not id and s[10] then
@@ -30,5 +30,9 @@ if not where then
   return {'done', id, at, record, h, text, false, size}
 end
 if where == 'due' then where = tonumber(at) <= now and 'ready' or 'scheduled' end
-local more = redis.call('HMGET', KEYS[1], 'h:' .. id, 'f:' .. id, 'x:' .. id)
-return {where, id, at, redis.call('HGET', KEYS[2], id), more[1], more[2], more[3]}
+local more, holder = redis.call('HMGET', KEYS[1], 'h:' .. id, 'f:' .. id, 'x:' .. id), false
+if where == 'leased' then
+  holder = redis.call('HGET', KEYS[6], 'a:' .. at % 1024)
+  at = string.format('%d', math.floor(at / 1024))
+end
+return {where, id, at, redis.call('HGET', KEYS[2], id), more[1], more[2], more[3], false, holder}

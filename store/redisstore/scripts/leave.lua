@@ -12,7 +12,7 @@ local fields, short, long = {}, {}, {}
 for i = 1, #ARGV do fields[i] = 'c:' .. ARGV[i] end
 local memories = redis.call('HMGET', KEYS[1], unpack(fields))
 for i = 1, #fields do
-  local number = string.match(memories[i] or '', '^%d+ (%d+) =$')
+  local number = string.match(memories[i] or '', '^%d+ (%d+:?%d*) =$')
   if number then
     short[#short + 1], short[#short + 2] = fields[i], now .. ' ' .. number .. ' '
     long[#long + 1] = fields[i] .. '='

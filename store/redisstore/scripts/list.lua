@@ -1,4 +1,4 @@
--- PURPOSE reads a page of the messages in a state, in the order of time, then id
+-- PURPOSE reads a page of the messages in a state, in the order of time, then id; leased ones in that of time, then holder
 -- TRANSITION none
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
@@ -11,14 +11,14 @@
 -- ARGV[1] state | text | - | scheduled, ready, leased, dead, done
 -- ARGV[2] limit | int | messages | 1 to 1000
 -- ARGV[3] body limit | int | bytes | of each body, from 0
--- ARGV[4] score | int | ms | of the last one seen, empty: from the beginning
+-- ARGV[4] score | int | - | of the last one seen, empty: from the beginning
 -- ARGV[5] member | text | - | the last one seen
--- RETURNS {more, then for each: member, at ms, record with its body cut, whole body's bytes, history, failure, cancel request}; the history of a done message ends with how it ended, a acked, c cancelled, e expired: more 1 when there is another page; what is missing is nil
+-- RETURNS {more, then for each: member, score, record with its body cut, whole body's bytes, history, failure, cancel request, holder of a leased one}; the score is a time, ms, that of a leased one with the alias of its holder; the history of a done message ends with how it ended, a acked, c cancelled, e expired: more 1 when there is another page; what is missing is nil
 -- CODES -
--- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
+-- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls, of leased ones 6, and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time record fetch history zsets unwrap
+-- USES open time record fetch history alias zsets unwrap
 if not s[1] then return {0} end
 local low, high = bounds(ARGV[1])
 if ARGV[4] ~= '' then low = math.max(low, beyond(ARGV[1], ARGV[4], ARGV[5])) end
@@ -34,7 +34,11 @@ local done = ARGV[1] == 'done'
 local function shelved(all, from, to) return redis.call('HMGET', KEYS[8], unpack(all, from, to)) end
 local recs, n = fetch(ids, done and shelved)
 ids = {unpack(ids, 1, n)}
-local past_of, stopping, texts, sizes = {}, {}, {}, {}
+local past_of, stopping, texts, sizes, holders = {}, {}, {}, {}, {}
+if ARGV[1] == 'leased' then
+  for i = 1, n do holders[i] = 'a:' .. found[2 * i] % 1024 end
+  holders = redis.call('HMGET', KEYS[6], unpack(holders))
+end
 if done then
   for i = 1, n do past_of[i], texts[i], recs[i], sizes[i] = unwrap(recs[i]) end
 else
@@ -50,6 +54,6 @@ for i = 1, n do
     record = string.sub(record, 1, start + ARGV[3])
   end
   out[o + 1], out[o + 2], out[o + 3], out[o + 4] = members[i], found[2 * i], record or false, size
-  out[o + 5], out[o + 6], out[o + 7] = past_of[i] or false, texts[i] or false, stopping[i] or false
+  out[o + 5], out[o + 6], out[o + 7], out[o + 8] = past_of[i] or false, texts[i] or false, stopping[i] or false, holders[i] or false
 end
 return out

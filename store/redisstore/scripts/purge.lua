@@ -21,7 +21,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls and one for each 128 messages, for dead and done ones up to 4 more. Reads the records of messages that are neither, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS -
--- USES open codes time calls record fetch history count retire forget lists exhume unshelve zsets steps
+-- USES open codes time calls record fetch history count retire forget lists exhume unshelve alias zsets steps
 if not s[1] then return {-1, ''} end
 local again = before()
 if again then return again end

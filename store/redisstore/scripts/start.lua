@@ -9,7 +9,7 @@
 -- COST O(n log N), N the leases of the partition, n <= 500; 8 redis.calls
 -- RETRY safe: a repetition finds the start recorded, extends from its own time on, and never shortens
 -- EMITS -
--- USES open codes time history answer prolong
+-- USES open codes time history answer alias prolong
 if not s[1] then return {-1, ''} end
 local ids = prolong(#ARGV / 2)
 local past_of, notes, fresh, seen = history(ids), {}, 0, {}

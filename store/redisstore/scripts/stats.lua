@@ -13,12 +13,12 @@
 -- COST O(log N), N the messages of the partition; 9 redis.calls
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time
+-- USES open time alias
 if not s[1] then return {} end
 local ready = redis.call('ZCOUNT', KEYS[4], '-inf', now)
 local waiting = redis.call('ZCOUNT', KEYS[4], '-inf', '(+inf')
 local oldest = tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or now
-local out = {waiting - ready, ready, redis.call('ZCOUNT', KEYS[3], '-inf', '(+inf'),
+local out = {waiting - ready, ready, redis.call('ZCOUNT', KEYS[3], '-inf', LEASES),
   redis.call('ZCOUNT', KEYS[5], '-inf', '(+inf'), ready > 0 and now - oldest or 0,
   redis.call('HLEN', KEYS[2]) - 1, 0, s[10] and redis.call('ZCARD', KEYS[7]) - 1 or 0}
 if windows then

@@ -27,7 +27,17 @@ local function audit_message(part, id)
   if key ~= '' and not mine and not dead then bad(id, 'does not have its key') end
   if mine and repeats and string.sub(holder, 28) ~= schedule(record) then bad(id, 'its schedule is not that of its key') end
 end
-local function audit_leased(receipt)
+-- audit_bound(): of an alias. The bounds of n aliases are those of 1 to n, unless some were lost.
+local function audit_bound(element, score)
+  local alias = tonumber(string.match(element, '^=(%d+)$'))
+  if not alias or alias < 1 or alias > 1023 then return bad(element, 'is not an alias') end
+  if tonumber(score) < BOUNDS then bad(element, 'is among the leases') end
+end
+local function audit_leased(receipt, score)
+  if string.byte(receipt) == 61 then return audit_bound(receipt, score) end
+  local alias = score % 1024
+  local bound = alias > 0 and tonumber(redis.call('ZSCORE', KEYS[3], '=' .. alias) or 0)
+  if bound and bound - BOUNDS < math.floor(score / 1024) then bad(receipt, 'is leased for longer than its holder has leases') end
   local id, attempt = string.sub(receipt, 1, 26), attempt_of(receipt)
   if not attempt then return bad(receipt, 'is leased, but not a receipt') end
   local deliveries = past(redis.call('HGET', KEYS[1], 'h:' .. id))

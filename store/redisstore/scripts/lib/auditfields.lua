@@ -54,6 +54,14 @@ local function audit_past(field, value)
   if not most then return bad(id, 'is done, but its record cannot be read') end
   if (name or key) ~= (redis.call('HGET', KEYS[8], 'e:' .. id) or '') then bad(id, 'is done, but not with its key') end
 end
+-- audit_call(): of the aliases in calls. A name that was lost is no wrong one.
+local function audit_call(field, value)
+  read = read + #value
+  local name = string.match(field, '^c:([^=]*)$')
+  local alias = name and tonumber(string.match(value, '^%d+ %d+:(%d+)'))
+  local other = alias and redis.call('HGET', KEYS[6], 'a:' .. alias)
+  if other and other ~= name then bad(field, 'has the alias ' .. alias .. ' of ' .. other) end
+end
 local function audit(part, element, value)
   if element == '' then return end
   if part == 'past' then return audit_past(element, value) end
@@ -62,7 +70,8 @@ local function audit(part, element, value)
     return
   end
   if part == 'msg' then return audit_record(element, value) end
-  if part == 'leased' then return audit_leased(element) end
+  if part == 'leased' then return audit_leased(element, value) end
+  if part == 'calls' then return audit_call(element, value) end
   if part == 'side' then return audit_side(element, value) end
   audit_message(part, element)
 end

@@ -1,9 +1,11 @@
--- What a partition remembers of a caller: "ms number answer", ms being the last use. A long
--- answer is in a field of its own, with "=" behind the name, so that looking for the number
--- does not copy it. The numbers are text of 20 digits, for Lua's own numbers are exact to 15
--- only.
+-- What a partition remembers of a caller: "ms number answer", ms being the last use, and of a
+-- consumer that has an alias "ms number:alias answer". A long answer is in a field of its own,
+-- with "=" behind the name, so that looking for the number does not copy it. The numbers are
+-- text of 20 digits, for Lua's own numbers are exact to 15 only.
 local LONG = 100
-local known, apart = false, false
+local known, apart, alias = false, false, nil
+-- also: further fields that remember() writes.
+local also = {}
 local function older(a, b)
   local x, y = tonumber(string.sub(a, 1, 10)), tonumber(string.sub(b, 1, 10))
   return x < y or (x == y and tonumber(string.sub(a, 11)) < tonumber(string.sub(b, 11)))
@@ -12,30 +14,31 @@ end
 local function recall(field, number)
   local memory = redis.call('HGET', KEYS[6], field)
   if not memory then return nil, false end
-  local last, answer = string.match(memory, '^%d+ (%d+) ?(.*)$')
-  known, apart = true, string.byte(memory, -1) == 61
+  local last, by, answer = string.match(memory, '^%d+ (%d+):?(%d*) ?(.*)$')
+  known, apart, alias = true, string.byte(memory, -1) == 61, tonumber(by)
   if last ~= number then return nil, last and older(number, last) end
   if apart then answer = redis.call('HGET', KEYS[6], field .. '=') or '' end
   return answer, false
 end
 -- drop_old(): looks at a few callers, and drops those unused for an hour: so the hash stays
--- small without a scan or a TTL.
+-- small without a scan or a TTL. Names of aliases are not dropped: a lease may have them.
 local function drop_old()
   local some = redis.call('HRANDFIELD', KEYS[6], 5)
   for i = 1, #some do some[i] = string.match(some[i], '^[^=]*') end
   local memories = redis.call('HMGET', KEYS[6], unpack(some))
   for i = 1, #some do
-    local used = tonumber(string.match(memories[i] or '0', '^%d+'))
-    if some[i] ~= '' and used < now - 3600000 then redis.call('HDEL', KEYS[6], some[i], some[i] .. '=') end
+    local used = tonumber(string.match(memories[i] or '', '^%d+')) or 0
+    if some[i] ~= '' and string.sub(some[i], 1, 2) ~= 'a:' and used < now - 3600000 then redis.call('HDEL', KEYS[6], some[i], some[i] .. '=') end
   end
 end
 -- remember(): keeps the answer, to be called after recall() of the same field. A new caller,
 -- and each one in every hundredth call, drops old ones.
 local function remember(field, number, answer)
+  local head = now .. ' ' .. number .. (alias and ':' .. alias or '') .. ' '
   if #answer > LONG then
-    redis.call('HSET', KEYS[6], field, now .. ' ' .. number .. ' =', field .. '=', answer)
+    redis.call('HSET', KEYS[6], field, head .. '=', field .. '=', answer, unpack(also))
   else
-    redis.call('HSET', KEYS[6], field, now .. ' ' .. number .. ' ' .. answer)
+    redis.call('HSET', KEYS[6], field, head .. answer, unpack(also))
     if apart then redis.call('HDEL', KEYS[6], field .. '=') end
   end
   if not known or string.sub(number, -2) == '00' then drop_old() end

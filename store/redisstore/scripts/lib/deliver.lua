@@ -3,11 +3,11 @@
 -- removes those that are expired and buries those that cannot be read. Returns how many
 -- there were of all, and of the latter two. Most have no history, no key and no expiry,
 -- which their heads show at a glance. One that recurs is leased in any case: else its other
--- occurrences would be gone with this one.
-local function deliver(ids, dues, wanted, once)
+-- occurrences would be gone with this one. first: when the first of the other leases ends.
+local function deliver(ids, dues, wanted, once, first)
   local leases, expired, l, due, before, kept = {}, 0, 0, nil, handed, 0
   local recs, n = fetch(ids)
-  local past_of, deadline = history(ids), digits(up + ARGV[4])
+  local past_of, ends, score = history(ids), up + ARGV[4], nil
   for i = 1, n do
     if handed == wanted then n = i - 1; break end
     local id, record, receipt, lease = ids[i], recs[i], nil, not once
@@ -36,10 +36,17 @@ local function deliver(ids, dues, wanted, once)
         end
       end
     end
-    if receipt and lease then leases[l + 1], leases[l + 2], l = deadline, receipt, l + 2 end
+    if receipt and lease then
+      if not score then
+        identify(first)
+        score = string.format('%d', ends * 1024 + alias)
+      end
+      leases[l + 1], leases[l + 2], l = score, receipt, l + 2
+    end
   end
+  if score and alias > 0 then leases[l + 1], leases[l + 2] = string.format('%d', BOUNDS + ends), '=' .. alias end
   redis.call('ZREM', KEYS[3], '-')
-  if l > 0 then redis.call('ZADD', KEYS[3], unpack(leases)) end
+  if l > 0 then redis.call('ZADD', KEYS[3], 'GT', unpack(leases)) end
   local here = handed - before
   count('delivered', here)
   count('expired', expired)
@@ -55,12 +62,12 @@ end
 -- messages do not count; where there are any, more is looked at, in growing steps, until
 -- EXPIRED of them are gone.
 local EXPIRED = 1000
-local function hand_out(most, once)
+local function hand_out(most, once, first)
   local walked, lost, ask = 0, 0, most
   while ask > 0 and handed < most and copied < BUDGET do
     local ids, dues = ready(ask)
     if #ids == 0 then return end
-    local n, useless = deliver(ids, dues, most, once)
+    local n, useless = deliver(ids, dues, most, once, first)
     walked, lost = walked + n, lost + useless
     if useless == 0 or #ids < ask then return end
     ask = math.min(2 * walked, EXPIRED - lost)

@@ -3,15 +3,20 @@
 -- are leased.
 local function prolong(n)
   local held = redis.call('ZMSCORE', KEYS[3], unpack(ARGV, 1, n))
-  local ends, ids, at = {}, {}, {}
+  local ends, ids, at, bounds = {}, {}, {}, {}
   for i = 1, n do
     local id = string.sub(ARGV[i], 1, 26)
     if held[i] then
-      ends[#ends + 1], ends[#ends + 2] = digits(up + ARGV[i + n]), ARGV[i]
+      local alias, instant = held[i] % 1024, up + ARGV[i + n]
+      ends[#ends + 1], ends[#ends + 2] = digits(instant * 1024 + alias), ARGV[i]
+      if alias > 0 then bounds[alias] = math.max(bounds[alias] or 0, instant) end
       ids[#ids + 1], at[#at + 1] = id, i
     else
       say(i, redis.call('HEXISTS', KEYS[2], id) == 1 and LEASE_LOST or GONE)
     end
+  end
+  for alias, instant in pairs(bounds) do
+    ends[#ends + 1], ends[#ends + 2] = string.format('%d', BOUNDS + instant), '=' .. alias
   end
   if #ends > 0 then
     redis.call('ZREM', KEYS[3], '-')

@@ -1,15 +1,17 @@
 -- For check: what must hold of a partition as a whole.
--- complete(): whether there are as many records as places.
+-- placed(): how many messages have a place. complete(): whether there are as many records as places.
+local function placed()
+  return redis.call('ZCOUNT', KEYS[3], '-inf', LEASES) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
+end
 local function complete()
-  local places = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 3
-  return redis.call('HLEN', KEYS[2]) - 1 == places
+  return redis.call('HLEN', KEYS[2]) - 1 == placed()
 end
 local function audit_sums(most)
   local n = redis.call('HMGET', KEYS[1], 'n:sent', 'n:acked', 'n:cancelled', 'n:replaced', 'n:expired', 'n:purged', 'n:dead_expired')
   for i = 1, #n do n[i] = tonumber(n[i]) or 0 end
   local left = n[2] + n[3] + n[4] + n[5] + n[6] + n[7]
   local live = redis.call('HLEN', KEYS[2]) - 1
-  local places = redis.call('ZCARD', KEYS[3]) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 3
+  local places = placed()
   if live ~= places then bad('', live .. ' records, but ' .. places .. ' places') end
   if n[1] ~= left + places then bad('', n[1] .. ' sent, but ' .. left .. ' gone and ' .. places .. ' live') end
   local whole = redis.call('ZSCORE', KEYS[3], '') and redis.call('ZSCORE', KEYS[4], '') and redis.call('ZSCORE', KEYS[5], '') and redis.call('ZSCORE', KEYS[7], '')

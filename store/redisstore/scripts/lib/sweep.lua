@@ -3,10 +3,11 @@
 -- not come back with all that were leased at the same time. A recurring message goes on
 -- without attempts left: the consumer that gets it knows when it is due next.
 local function soonest()
-  return tonumber(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]) or math.huge
+  local score = tonumber(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]) or math.huge
+  return score < BOUNDS and math.floor(score / 1024) or math.huge
 end
 local function sweep(limit)
-  local receipts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', now, 'LIMIT', 0, limit)
+  local receipts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. digits((now + 1) * 1024), 'LIMIT', 0, limit)
   local ids, attempts, cancelled = {}, {}, 0
   for i, r in ipairs(receipts) do
     ids[i], attempts[i] = string.sub(r, 1, 26), attempt_of(r)

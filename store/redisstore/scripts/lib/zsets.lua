@@ -18,7 +18,7 @@ local function bounds(state)
     local ready = between(state, '-inf', now)
     return ready, ready + between(state, '(' .. now, '(+inf')
   end
-  return 0, between(state, '-inf', '(+inf')
+  return 0, between(state, '-inf', state == 'leased' and LEASES or '(+inf')
 end
 -- less(): whether a comes before b, byte by byte. Lua's < would ask the locale.
 local function less(a, b)

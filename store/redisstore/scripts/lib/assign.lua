@@ -1,0 +1,30 @@
+-- For claim: gives the consumer an alias, if it has none.
+-- unheld(): an alias that no lease has, 0 if there is none. first is when the first of all leases
+-- ends, so no lease has an alias whose bound is before that. An alias is taken from a consumer
+-- that has had no lease for an hour or, when all are in use, for a minute.
+local function unheld(first)
+  local oldest = redis.call('ZRANGEBYSCORE', KEYS[3], BOUNDS, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+  local n = redis.call('ZCOUNT', KEYS[3], BOUNDS, '(+inf')
+  local last = oldest[1] and oldest[2] - BOUNDS or math.huge
+  if last < math.min(first, now - (n < 1023 and 3600000 or 60000)) then return tonumber(string.sub(oldest[1], 2)) end
+  local number = n < 1023 and n + 1 or 0
+  while number > 0 and redis.call('ZSCORE', KEYS[3], '=' .. number) do number = number - 1 end
+  return number
+end
+local function assign(first)
+  alias = unheld(first)
+  if alias == 0 then return end
+  local field = 'a:' .. alias
+  local before = redis.call('HGET', KEYS[6], field)
+  also = {field, ARGV[1]}
+  if not before or before == ARGV[1] then return end
+  -- The consumer that had it gets another with its next lease.
+  local memory = redis.call('HGET', KEYS[6], 'c:' .. before) or ''
+  local head, number, rest = string.match(memory, '^(%d+ %d+):(%d+)(.*)$')
+  if tonumber(number) == alias then also[3], also[4] = 'c:' .. before, head .. rest end
+end
+-- identify(): sets alias, to 0 where all are in use. Those who have none look again with every
+-- hundredth claim.
+local function identify(first)
+  if not alias or alias == 0 and string.sub(ARGV[2], -2) == '00' then assign(first) end
+end
