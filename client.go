@@ -2,9 +2,7 @@ package dueq
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,6 +19,7 @@ import (
 // safe for concurrent use.
 type Client struct {
 	store    store.Store
+	name     string // of the process
 	log      *slog.Logger
 	producer *producer.Producer
 	receiver *receiver.Receiver
@@ -57,8 +56,8 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	ctx, end := context.WithCancel(context.Background())
 	name := uniqueName()
 	client := &Client{
-		store: s, log: c.Logger, hooks: c.Hooks,
-		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, name), lanes: lane.NewPool(name),
+		store: s, name: c.Name, log: c.Logger, hooks: c.Hooks,
+		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, uniqueNameOf(c.Name)), lanes: lane.NewPool(name),
 		open: ctx, queues: idle.NewMap[string, *Queue](idleAfter, nil),
 	}
 	client.wrapped = client.wrap(c.SendMiddleware)
@@ -89,9 +88,6 @@ func (c *Client) leave() {
 		c.log.DebugContext(ctx, "dueq: could not deregister the client; it will be forgotten in time", slog.Any("error", err))
 	}
 }
-
-// uniqueName returns a name of 80 random bits for a producer or a consumer.
-func uniqueName() string { return strings.ToLower(rand.Text())[:16] }
 
 // Queue returns the queue with the given name: 1 to 128 of A-Z a-z 0-9 . _ -, a
 // letter or digit first. Nothing is sent to the store: a queue comes into being with

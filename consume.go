@@ -5,9 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
@@ -62,8 +60,8 @@ type ConsumeOptions struct {
 	AtMostOnce bool
 	// Middleware wraps the handler; the first is the outermost.
 	Middleware []Middleware
-	// Name of the consumer in logs and in the store, where something is added to make
-	// it unique: up to 40 of A-Z a-z 0-9 . _ -. Default: the name of the host.
+	// Name of the consumer in logs and in the store, where Record.Holder shows it and something
+	// is added to make it unique: 1 to 32 of A-Z a-z 0-9 . _ -. Default Options.Name.
 	Name string
 }
 
@@ -162,7 +160,7 @@ func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consum
 	}
 	return consumer.Config{
 		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions,
-		Name: c.Name + "-" + uniqueName(), Isolation: &q.client.isolated, Log: q.client.log,
+		Name: uniqueNameOf(cmp.Or(c.Name, q.client.name)), Isolation: &q.client.isolated, Log: q.client.log,
 		Observe: q.client.hooks.observer(),
 		Backoff: func(held *consumer.Held, err error) time.Duration {
 			return backoff(newDelivery(q, &held.Delivery, nil), err)
@@ -181,7 +179,6 @@ const (
 	defaultPrefetched  = 16 << 20 // bytes
 	maxPrefetched      = 1 << 30
 	defaultGrace       = 10 * time.Second
-	maxConsumerName    = 40
 )
 
 // complete returns c with its defaults, or what is wrong with it.
@@ -203,9 +200,6 @@ func (c ConsumeOptions) complete() (ConsumeOptions, error) {
 	}
 	c.PrefetchBytes = cmp.Or(c.PrefetchBytes, defaultPrefetched)
 	c.Grace = cmp.Or(c.Grace, defaultGrace)
-	if c.Name == "" {
-		c.Name = hostName()
-	}
 	return c, c.check()
 }
 
@@ -217,10 +211,11 @@ func (c ConsumeOptions) check() error {
 		return invalid("prefetch", "%d is outside 1 to %d", c.Prefetch, maxPrefetch)
 	case c.PrefetchBytes < 1 || c.PrefetchBytes > maxPrefetched:
 		return invalid("prefetch bytes", "%d is outside 1 to %d", c.PrefetchBytes, maxPrefetched)
-	case len(c.Name) > maxConsumerName || strings.ContainsFunc(c.Name, notInName):
-		return invalid("name", "%.50q: want at most %d letters, digits, '.', '_', '-'", c.Name, maxConsumerName)
 	case slices.ContainsFunc(c.Middleware, func(m Middleware) bool { return m == nil }):
 		return invalid("middleware", "one is nil")
+	}
+	if err := checkName(c.Name); err != nil {
+		return err
 	}
 	return checkLease(cmp.Or(c.Lease, defaultLease))
 }
@@ -245,23 +240,4 @@ func checkLease(lease time.Duration) error {
 		return invalid("lease", "%s is outside 1s to 12h, or not whole milliseconds", lease)
 	}
 	return nil
-}
-
-func notInName(r rune) bool {
-	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r)
-}
-
-// hostName returns the name of the host, without what may not be in a name.
-func hostName() string {
-	host, err := os.Hostname()
-	if err != nil {
-		return "consumer"
-	}
-	host = strings.Map(func(r rune) rune {
-		if notInName(r) {
-			return '-'
-		}
-		return r
-	}, host)
-	return cmp.Or(host[:min(len(host), maxConsumerName)], "consumer")
 }

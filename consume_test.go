@@ -682,6 +682,7 @@ func TestConsumeRefusesBadInput(t *testing.T) {
 		{"negative grace", "work", ok, dueq.ConsumeOptions{Grace: -1}, "grace"},
 		{"negative max hold", "work", ok, dueq.ConsumeOptions{MaxHold: -1}, "max hold"},
 		{"name", "work", ok, dueq.ConsumeOptions{Name: "a:b"}, "name"},
+		{"long name", "work", ok, dueq.ConsumeOptions{Name: strings.Repeat("n", 33)}, "name"},
 		{"nil middleware", "work", ok, dueq.ConsumeOptions{Middleware: []dueq.Middleware{nil}}, "middleware"},
 	}
 	for _, test := range tests {

@@ -89,6 +89,6 @@ func toRecord(queue string, r store.Record) Record {
 		ID: r.ID.String(), Queue: queue, Key: r.Key, Headers: r.Headers, Body: r.Body, BodySize: r.BodySize,
 		State: State(r.State), At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
 		Attempt: r.Attempt - r.Earlier, Token: int64(r.Attempt), Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
-		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Ending: Ending(r.Ending), Repeat: toRepeat(r.Repeat),
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Holder: r.Holder, Ending: Ending(r.Ending), Repeat: toRepeat(r.Repeat),
 	}
 }

@@ -99,6 +99,7 @@ func TestConstructors_BadOptionsAreRefused(t *testing.T) {
 	t.Cleanup(func() { _ = rdb.Close() })
 	for field, o := range map[string]*dueq.Options{
 		"replicas": {Replicas: -1}, "replica timeout": {ReplicaTimeout: -1}, "send timeout": {SendTimeout: -1},
+		"name": {Name: "a b"},
 	} {
 		_, err := dueq.Open(t.Context(), "mem:", o)
 		wantInvalid(t, err, field)

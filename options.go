@@ -35,6 +35,10 @@ type Options struct {
 	SendMiddleware []SendMiddleware
 	// Hooks are called when something happens to messages.
 	Hooks Hooks
+	// Name of this process: 1 to 32 of A-Z a-z 0-9 . _ -. Record.Holder begins with it, where
+	// no other is given in ConsumeOptions. It need not be unique. Default: the name of the
+	// host without its domain, of a long one the end, and the process id.
+	Name string
 }
 
 const defaultSendTimeout = 10 * time.Second
@@ -61,7 +65,8 @@ func (o *Options) complete() (Options, error) {
 		return c, invalid("send middleware", "one is nil")
 	}
 	c.SendTimeout = cmp.Or(c.SendTimeout, defaultSendTimeout)
-	return c, nil
+	c.Name = cmp.Or(c.Name, processName())
+	return c, checkName(c.Name)
 }
 
 func invalid(field, format string, args ...any) error {

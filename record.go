@@ -53,9 +53,13 @@ type Record struct {
 	// LastFailure is the last text that was given with the end of a delivery, up to 1 KiB: of
 	// an error, "snoozed: " and a reason, or "lease ran out". "" if none.
 	LastFailure string
-	Cancelling  bool   // leased, and its holder has been asked to stop
-	Ending      Ending // done: how it ended
-	Repeat      Repeat
+	Cancelling  bool // leased, and its holder has been asked to stop
+	// Holder is the consumer that has a leased message: ConsumeOptions.Name or Options.Name, and
+	// what makes it unique. "" where it is not known: in a file: store after it was opened again,
+	// and where too many consumers share a partition, 1023 in Redis, 127 in other stores.
+	Holder string
+	Ending Ending // done: how it ended
+	Repeat Repeat
 }
 
 // Get returns a message with its whole body: live, dead or, where Settings.History keeps it,

@@ -19,9 +19,11 @@ type page struct {
 	dead     bool     // as text, show what only dead messages have
 	rest     bool     // as text, leave out the header: a page before had it
 	recurs   bool     // as text, show schedules: a message that has been shown has one
+	held     bool     // likewise, holders
 }
 
-// bodyColumn is where the body is shown, in front of which the schedules are if there are any.
+// bodyColumn is where the body is shown, in front of which holders and schedules are if there
+// are any.
 const bodyColumn = 6
 
 func (p *page) text() string {
@@ -30,8 +32,12 @@ func (p *page) text() string {
 		header = []string{"ID", "DIED", "FAILURES", "KEY", "LAST FAILURE"}
 	}
 	p.recurs = p.recurs || slices.ContainsFunc(p.Messages, func(r record) bool { return r.Repeat != "" })
+	p.held = p.held || slices.ContainsFunc(p.Messages, func(r record) bool { return r.Holder != "" })
 	if p.recurs && !p.dead {
 		header = slices.Insert(header, bodyColumn, "REPEAT")
+	}
+	if p.held && !p.dead {
+		header = slices.Insert(header, bodyColumn, "HOLDER")
 	}
 	rows := make([][]string, len(p.Messages))
 	for i := range p.Messages {
@@ -45,6 +51,9 @@ func (p *page) text() string {
 		}
 		if p.recurs {
 			rows[i] = slices.Insert(rows[i], bodyColumn, column(r.Repeat))
+		}
+		if p.held {
+			rows[i] = slices.Insert(rows[i], bodyColumn, r.Holder)
 		}
 	}
 	text := term.Table(header, rows)
@@ -67,6 +76,8 @@ func newList(a *app) *cobra.Command {
 		Short: "List messages",
 		Long: `List messages: those in one state in the order of WHEN (due time; leased: end of the
 lease; dead: time of death; done: when it ended), or without --state the first of each state.
+HOLDER is the consumer that has a leased message: the name of its process, or the name that
+the program gives, and what makes it unique.
 
 A message must meet every filter that is given. ` + rangeHelp + `
 

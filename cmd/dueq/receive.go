@@ -149,6 +149,6 @@ func (a *app) follow(ctx context.Context, q *dueq.Queue, f receiveFlags) error {
 		}
 		stop()
 		return giveBack(ctx, []*dueq.Delivery{d}, unwritten)
-	}, dueq.ConsumeOptions{Concurrency: 1, Lease: f.Lease, Name: "dueq-receive"}) // one at a time: in order
+	}, dueq.ConsumeOptions{Concurrency: 1, Lease: f.Lease}) // one at a time: in order
 	return errors.Join(err, unwritten)
 }

@@ -59,6 +59,7 @@ type record struct {
 	BodySize    int         `json:"body_size"`
 	Due         string      `json:"due,omitempty"`          // scheduled, ready
 	LeasedUntil string      `json:"leased_until,omitempty"` // leased
+	Holder      string      `json:"holder,omitempty"`       // leased
 	DiedAt      string      `json:"died_at,omitempty"`      // dead
 	EndedAt     string      `json:"ended_at,omitempty"`     // done
 	Ending      dueq.Ending `json:"ending,omitempty"`       // done
@@ -83,7 +84,7 @@ func newRecord(r dueq.Record) record {
 		ID: r.ID, Queue: r.Queue, State: r.State, content: newContent(r.Key, r.Headers, body), BodySize: r.BodySize,
 		SentAt: timestamp(r.SentAt), ExpiresAt: timestamp(r.ExpiresAt),
 		Attempt: r.Attempt, Token: r.Token, Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
-		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Ending: r.Ending, Repeat: r.Repeat.String(),
+		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Holder: r.Holder, Ending: r.Ending, Repeat: r.Repeat.String(),
 	}
 	switch r.State {
 	case dueq.Leased:

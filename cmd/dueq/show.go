@@ -19,6 +19,7 @@ func (r *record) text() string {
 		{"state", string(r.State)},
 		{"due", r.Due},
 		{"leased until", r.LeasedUntil},
+		{"holder", r.Holder},
 		{"died", r.DiedAt},
 		{"ended", r.EndedAt},
 		{"ending", string(r.Ending)},
