@@ -4,6 +4,7 @@ GO ?= go
 FUZZTIME ?= 5s
 BENCHTIME ?= 1s
 LINT := bin/golangci-lint
+MODULES := . bench examples
 SERVED := . ./store/redisstore ./internal/killtest ./cmd/dueq/...
 CROSS ?= windows/amd64 darwin/arm64 linux/arm64
 
@@ -35,8 +36,8 @@ servers-test: ## run what needs a server on Redis 8.0 and Valkey 8.1, too, which
 	  DUEQ_REDIS_SERVER=$$program $(GO) test -timeout 10m $(SERVED) </dev/null || exit 1; done
 
 .PHONY: lint
-lint: $(LINT) ## check formatting, vet, the linters and the import directions
-	$(LINT) run ./...
+lint: $(LINT) ## check formatting, vet, the linters and the import directions, in every module
+	@set -e; for dir in $(MODULES); do echo "lint $$dir"; (cd $$dir && $(CURDIR)/$(LINT) run ./...); done
 
 .PHONY: cross
 cross: ## build and vet for the systems that the tests do not run on
@@ -45,7 +46,7 @@ cross: ## build and vet for the systems that the tests do not run on
 
 .PHONY: format
 format: $(LINT) ## format the code
-	$(LINT) fmt ./...
+	@set -e; for dir in $(MODULES); do (cd $$dir && $(CURDIR)/$(LINT) fmt ./...); done
 
 .PHONY: generate
 generate: ## regenerate docs/REDIS.md from the headers of the Lua scripts, and the pictures of the documents
@@ -84,8 +85,9 @@ bench-engines: ## measure embedded stores beside each other
 	cd bench && $(GO) run ./cmd/engines $(ENGINEFLAGS)
 
 .PHONY: bench-go
-bench-go: deps ## run the Go benchmarks
-	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -benchmem ./...
+bench-go: deps ## run the Go benchmarks of single parts
+	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) . ./store/embedded
+	cd bench && $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 30m ./micro
 
 .PHONY: bench-test
 bench-test: deps ## vet and test the benchmark module
@@ -98,7 +100,7 @@ examples-test: ## vet the examples, and kill each at every step to see that noth
 .PHONY: verify
 verify: lint cross test race servers-test fuzz bench-test examples-test ## everything that must pass before a change lands
 	$(GO) mod verify
-	$(GO) mod tidy -diff
+	@set -e; for dir in $(MODULES); do $(GO) -C $$dir mod tidy -diff; done
 	@git diff --exit-code -- docs/REDIS.md
 
 $(LINT): tools/go.mod tools/go.sum

@@ -6,11 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"runtime"
-	"syscall"
-	"time"
 
 	"github.com/dueq-dev/dueq/bench/peer"
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // Serve drives q as the lines of in demand until in ends or says quit. It is the main
@@ -56,10 +54,10 @@ func (s *server) do(ctx context.Context, r Request) (Reply, error) {
 		n, err := s.queue.Size(ctx)
 		return Reply{Size: n}, err
 	case OpCPU:
-		cpu, err := cpuTime()
+		cpu, err := measure.CPU()
 		return Reply{CPUUs: cpu.Microseconds()}, err
 	case OpHeap:
-		return Reply{Heap: heap()}, nil
+		return Reply{Heap: measure.Heap()}, nil
 	default:
 		return Reply{}, errors.New("unknown op " + r.Op)
 	}
@@ -94,19 +92,4 @@ func (s *server) stop() error {
 	s.end()
 	s.end = nil
 	return <-s.stopped
-}
-
-// cpuTime returns the CPU time this process has used so far.
-func cpuTime() (time.Duration, error) {
-	var r syscall.Rusage
-	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
-	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
-}
-
-// heap returns the bytes in use once garbage is collected.
-func heap() int64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc)
 }

@@ -22,7 +22,7 @@ type onBolt struct {
 	group group
 }
 
-func openBolt(dir string) (Engine, error) {
+func openBolt(_ context.Context, dir string) (Engine, error) {
 	db, err := bbolt.Open(filepath.Join(dir, "queue.db"), 0o600, nil)
 	if err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func (e *onBolt) commit(run func() error) error {
 
 // at returns the key of a message in an order by time.
 func at(ms int64, id []byte) []byte {
-	return append(binary.BigEndian.AppendUint64(nil, uint64(ms)), id...) //nolint:gosec // after 1970
+	return append(binary.BigEndian.AppendUint64(nil, uint64(ms)), id...)
 }
 
 // Send implements Engine.
@@ -82,7 +82,7 @@ func (e *onBolt) Take(context.Context) error {
 	err := e.group.do(func() error {
 		now := time.Now().UnixMilli()
 		first, _ := e.tx.Bucket(byDue).Cursor().First()
-		if first == nil || int64(binary.BigEndian.Uint64(first)) > now { //nolint:gosec // after 1970
+		if first == nil || int64(binary.BigEndian.Uint64(first)) > now {
 			return errNothingDue
 		}
 		id = append([]byte(nil), first[8:]...)

@@ -16,12 +16,12 @@ type onDueq struct {
 	queue  *dueq.Queue
 }
 
-func openDueq(dir string) (Engine, error) {
-	s, err := embedded.Open(context.Background(), dir, embedded.Config{Logger: slog.New(slog.DiscardHandler)})
+func openDueq(ctx context.Context, dir string) (Engine, error) {
+	s, err := embedded.Open(ctx, dir, embedded.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}
-	client, err := dueq.New(s, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
+	client, err := dueq.New(s, &dueq.Options{Logger: slog.New(slog.DiscardHandler)}) //nolint:contextcheck // the client lives longer than this call
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -22,7 +22,7 @@ type Engine interface {
 // Opener makes an Engine in an empty directory.
 type Opener struct {
 	Name string
-	Open func(dir string) (Engine, error)
+	Open func(ctx context.Context, dir string) (Engine, error)
 }
 
 // All are the engines, in the order of the table.

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"errors"
 	"sync"
 	"testing"
@@ -15,11 +14,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func TestEveryEngineTakesWhatWasSent(t *testing.T) {
 	for _, o := range All() {
 		t.Run(o.Name, func(t *testing.T) {
-			e, err := o.Open(t.TempDir())
+			ctx := t.Context()
+			e, err := o.Open(ctx, t.TempDir())
 			if err != nil {
 				t.Fatal(err)
 			}
-			ctx := context.Background()
 			if err := e.Send(ctx, [][]byte{body(), body()}, false); err != nil {
 				t.Fatal(err)
 			}

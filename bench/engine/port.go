@@ -30,8 +30,8 @@ type caller struct {
 	number uint64
 }
 
-func openPort(dir string) (Engine, error) {
-	s, err := embedded.Open(context.Background(), dir, embedded.Config{Logger: slog.New(slog.DiscardHandler)})
+func openPort(ctx context.Context, dir string) (Engine, error) {
+	s, err := embedded.Open(ctx, dir, embedded.Config{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ type onSQLite struct {
 	group group
 }
 
-func openSQLite(dir string) (Engine, error) {
+func openSQLite(ctx context.Context, dir string) (Engine, error) {
 	const options = "?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=busy_timeout(5000)"
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, "queue.db")+options)
 	if err != nil {
@@ -25,13 +25,13 @@ func openSQLite(dir string) (Engine, error) {
 	db.SetMaxOpenConns(1) // SQLite has one writer
 	e := &onSQLite{db: db}
 	e.group.commit = e.commit
-	_, err = db.Exec(`CREATE TABLE message (id INTEGER PRIMARY KEY, due INTEGER NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, body BLOB NOT NULL);
+	_, err = db.ExecContext(ctx, `CREATE TABLE message (id INTEGER PRIMARY KEY, due INTEGER NOT NULL, attempt INTEGER NOT NULL DEFAULT 0, body BLOB NOT NULL);
 		CREATE INDEX by_due ON message (due, id)`)
 	return e, err
 }
 
 func (e *onSQLite) commit(run func() error) error {
-	tx, err := e.db.Begin()
+	tx, err := e.db.BeginTx(context.Background(), nil) // it is of several callers
 	if err != nil {
 		return err
 	}
@@ -44,19 +44,19 @@ func (e *onSQLite) commit(run func() error) error {
 }
 
 // Send implements Engine.
-func (e *onSQLite) Send(_ context.Context, bodies [][]byte, later bool) error {
+func (e *onSQLite) Send(ctx context.Context, bodies [][]byte, later bool) error {
 	due := time.Now().UnixMilli()
 	if later {
 		due += time.Hour.Milliseconds()
 	}
 	return e.group.do(func() error {
-		insert, err := e.tx.Prepare("INSERT INTO message (due, body) VALUES (?, ?)")
+		insert, err := e.tx.PrepareContext(ctx, "INSERT INTO message (due, body) VALUES (?, ?)")
 		if err != nil {
 			return err
 		}
 		defer func() { _ = insert.Close() }()
 		for _, body := range bodies {
-			if _, err := insert.Exec(due, body); err != nil {
+			if _, err := insert.ExecContext(ctx, due, body); err != nil {
 				return err
 			}
 		}
@@ -65,12 +65,12 @@ func (e *onSQLite) Send(_ context.Context, bodies [][]byte, later bool) error {
 }
 
 // Take implements Engine.
-func (e *onSQLite) Take(context.Context) error {
+func (e *onSQLite) Take(ctx context.Context) error {
 	var id, attempt int64
 	var body []byte
 	err := e.group.do(func() error {
 		now := time.Now().UnixMilli()
-		return e.tx.QueryRow(`UPDATE message SET due = ?, attempt = attempt + 1
+		return e.tx.QueryRowContext(ctx, `UPDATE message SET due = ?, attempt = attempt + 1
 			WHERE id = (SELECT id FROM message WHERE due <= ? ORDER BY due, id LIMIT 1) RETURNING id, attempt, body`,
 			now+time.Minute.Milliseconds(), now).Scan(&id, &attempt, &body)
 	})
@@ -78,7 +78,7 @@ func (e *onSQLite) Take(context.Context) error {
 		return err
 	}
 	return e.group.do(func() error {
-		_, err := e.tx.Exec("DELETE FROM message WHERE id = ? AND attempt = ?", id, attempt)
+		_, err := e.tx.ExecContext(ctx, "DELETE FROM message WHERE id = ? AND attempt = ?", id, attempt)
 		return err
 	})
 }

@@ -6,8 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
+
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // Workload is a load of a number of messages; Run returns how many it did in a second.
@@ -33,7 +34,7 @@ func (w Workload) Run(ctx context.Context, o Opener, dir string, scale float64) 
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	e, err := o.Open(dir)
+	e, err := o.Open(ctx, dir)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", o.Name, err)
 	}
@@ -64,20 +65,11 @@ func send(ctx context.Context, e Engine, n, batch int) error {
 // live takes each message through its whole life.
 func live(ctx context.Context, e Engine, n int) error {
 	const goroutines = 64
-	errs := make([]error, goroutines)
-	var running sync.WaitGroup
-	for i := range goroutines {
-		running.Go(func() {
-			for range n / goroutines {
-				if errs[i] = e.Send(ctx, [][]byte{body()}, false); errs[i] != nil {
-					return
-				}
-				if errs[i] = e.Take(ctx); errs[i] != nil {
-					return
-				}
-			}
-		})
-	}
-	running.Wait()
-	return errors.Join(errs...)
+	err := measure.Share(ctx, n, 1, goroutines, func(ctx context.Context, _, _ int) error {
+		if err := e.Send(ctx, [][]byte{body()}, false); err != nil {
+			return err
+		}
+		return e.Take(ctx)
+	})
+	return errors.Join(err, ctx.Err())
 }

@@ -6,11 +6,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
 // Redis is a redis-server without persistence on a unix socket.
@@ -18,6 +19,7 @@ type Redis struct {
 	Socket string
 	cmd    *exec.Cmd
 	rdb    *redis.Client
+	raw    *rawredis.Server // the same, for what it has used
 }
 
 // StartRedis starts the program DUEQ_REDIS_SERVER names, or redis-server.
@@ -35,6 +37,7 @@ func StartRedis(ctx context.Context, dir string) (*Redis, error) {
 		return nil, fmt.Errorf("start %s: %w", program, err)
 	}
 	r.rdb = redis.NewClient(&redis.Options{Network: "unix", Addr: r.Socket, PoolSize: 1})
+	r.raw = rawredis.New(r.rdb, "")
 	if err := await(ctx, func() error { return r.rdb.Ping(ctx).Err() }); err != nil {
 		return nil, fmt.Errorf("start %s, log in %s: %w", program, dir, err)
 	}
@@ -42,19 +45,12 @@ func StartRedis(ctx context.Context, dir string) (*Redis, error) {
 }
 
 // CPU is user and system time as Redis reports it.
-func (r *Redis) CPU(ctx context.Context) (time.Duration, error) {
-	user, err := r.info(ctx, "cpu", "used_cpu_user")
-	if err != nil {
-		return 0, err
-	}
-	sys, err := r.info(ctx, "cpu", "used_cpu_sys")
-	return time.Duration((user + sys) * float64(time.Second)), err
-}
+func (r *Redis) CPU(ctx context.Context) (time.Duration, error) { return r.raw.CPU(ctx) }
 
-// Memory is used_memory: what Redis has allocated.
+// Memory is what Redis has allocated, without the buffers of clients.
 func (r *Redis) Memory(ctx context.Context) (int64, error) {
-	n, err := r.info(ctx, "memory", "used_memory")
-	return int64(n), err
+	now, err := r.raw.Read(ctx)
+	return now.Memory, err
 }
 
 // Reset empties the server and undoes what a queue may have configured.
@@ -68,34 +64,14 @@ func (r *Redis) Reset(ctx context.Context) error {
 	return r.rdb.ConfigSet(ctx, "notify-keyspace-events", "").Err()
 }
 
-// Version as in INFO.
+// Version as in INFO; of a Valkey, with its name.
 func (r *Redis) Version(ctx context.Context) (string, error) {
-	return r.field(ctx, "server", "redis_version")
+	now, err := r.raw.Read(ctx)
+	return strings.TrimPrefix(now.Version, "redis "), err
 }
 
 // Stop ends the server.
 func (r *Redis) Stop() error {
 	_ = r.rdb.Close() // nothing of it is needed any more
 	return stop(r.cmd)
-}
-
-func (r *Redis) info(ctx context.Context, section, name string) (float64, error) {
-	text, err := r.field(ctx, section, name)
-	if err != nil {
-		return 0, err
-	}
-	return strconv.ParseFloat(text, 64)
-}
-
-func (r *Redis) field(ctx context.Context, section, name string) (string, error) {
-	text, err := r.rdb.Info(ctx, section).Result()
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value), nil
-		}
-	}
-	return "", fmt.Errorf("INFO %s has no %s", section, name)
 }

@@ -1,5 +1,7 @@
 package report
 
+import "github.com/dueq-dev/dueq/internal/measure"
+
 // overview is the one table: complexity, safety, performance.
 func (p *page) overview() {
 	p.line("## The table")
@@ -76,7 +78,7 @@ func (p *page) cpuCell(s System) string {
 	return number(send.Median + drain.Median)
 }
 
-func (r *Result) serverCPU(system string) (send, drain Stat) {
+func (r *Result) serverCPU(system string) (send, drain measure.Stat) {
 	send = r.Stat(system, "send-128", "server_us")
 	if batch := r.Stat(system, "send-batch", "server_us"); batch.Rounds > 0 && (send.Rounds == 0 || batch.Median < send.Median) {
 		send = batch

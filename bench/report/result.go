@@ -12,7 +12,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/workload"
 )
 
-// Result is everything a run has found, as it is kept in bench/results.
+// Result is everything that a run of peers or engines has found, as it is kept in
+// bench/results. The workloads of engines have no scale, and its systems no description.
 type Result struct {
 	Command  string            `json:"command"`
 	Date     time.Time         `json:"date"`
@@ -21,8 +22,8 @@ type Result struct {
 	Rounds   int               `json:"rounds"`
 	Machine  host.Machine      `json:"machine"`
 	Versions map[string]string `json:"versions"`
-	Scale    workload.Scale    `json:"scale"`
-	Systems  []System          `json:"systems"`
+	Scale    workload.Scale    `json:"scale,omitzero"`
+	Systems  []System          `json:"systems,omitempty"`
 	Samples  []Sample          `json:"samples"`
 }
 

@@ -4,28 +4,8 @@ import (
 	"testing"
 
 	"github.com/dueq-dev/dueq/bench/workload"
+	"github.com/dueq-dev/dueq/internal/measure"
 )
-
-func TestNewStat(t *testing.T) {
-	t.Parallel()
-	for name, test := range map[string]struct {
-		values []float64
-		want   Stat
-	}{
-		"none":                        {nil, Stat{}},
-		"one is all three":            {[]float64{7}, Stat{7, 7, 7, 1}},
-		"odd: the one in the middle":  {[]float64{9, 1, 5}, Stat{5, 1, 9, 3}},
-		"even: the mean of two":       {[]float64{4, 1, 2, 9}, Stat{3, 1, 9, 4}},
-		"an outlier moves only a max": {[]float64{1, 2, 3, 4, 1000}, Stat{3, 1, 1000, 5}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := NewStat(test.values); got != test.want {
-				t.Errorf("NewStat(%v) = %+v, want %+v", test.values, got, test.want)
-			}
-		})
-	}
-}
 
 func TestStatTakesOnlyWhatWasMeasured(t *testing.T) {
 	t.Parallel()
@@ -36,7 +16,7 @@ func TestStatTakesOnlyWhatWasMeasured(t *testing.T) {
 		{System: "a", Workload: "send-1", Values: workload.Values{"per_s": 99}},
 		{System: "b", Workload: "drain", Values: workload.Values{"per_s": 99}},
 	}}
-	if got, want := r.Stat("a", "drain", "per_s"), (Stat{20, 10, 30, 2}); got != want {
+	if got, want := r.Stat("a", "drain", "per_s"), (measure.Stat{Median: 20, Min: 10, Max: 30, Rounds: 2}); got != want {
 		t.Errorf("Stat = %+v, want %+v", got, want)
 	}
 	if got := r.Stat("a", "drain", "bytes"); got.Rounds != 0 {

@@ -37,7 +37,7 @@ type dueqQueueOf struct {
 
 func openDueq(_ context.Context, env peer.Env) (peer.Queue, error) {
 	rdb := connect(env)
-	client, err := dueq.NewRedis(rdb, nil)
+	client, err := dueq.NewRedis(rdb, nil) //nolint:contextcheck // the client lives longer than this call
 	if err != nil {
 		return nil, err
 	}

@@ -3,10 +3,10 @@ package workload
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/dueq-dev/dueq/bench/peer"
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // Lateness sends messages that fall due one by one, about 500 a second, out of order,
@@ -55,11 +55,7 @@ func lateness(a *audit) Values {
 	if len(late) == 0 {
 		return v
 	}
-	slices.Sort(late)
-	ms := func(p float64) float64 {
-		i := min(int(p*float64(len(late))), len(late)-1)
-		return float64(late[i].Microseconds()) / 1000
-	}
-	v["min_ms"], v["p50_ms"], v["p99_ms"], v["max_ms"] = ms(0), ms(0.5), ms(0.99), ms(1)
+	s := measure.SpreadOf(late)
+	v["min_ms"], v["p50_ms"], v["p99_ms"], v["max_ms"] = s.Min, s.P50, s.P99, s.Max
 	return v
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench"
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
+	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
 type benchResult struct{ *bench.Report }
@@ -72,15 +72,15 @@ func (a *app) bench(ctx context.Context, c bench.Config) error {
 }
 
 func (a *app) benchIn(ctx context.Context, prefix string, c bench.Config) error {
-	url, err := raw.Prefixed(a.storeURL(), prefix)
+	url, err := rawredis.Prefixed(a.storeURL(), prefix)
 	if err != nil {
 		return usage("--store: %w", err)
 	}
 	a.store = url
 	return a.withClient(ctx, func(client *dueq.Client) (err error) {
 		c.Client = client
-		if raw.Served(url) {
-			if c.Server, err = raw.Dial(url, prefix); err != nil {
+		if rawredis.Served(url) {
+			if c.Server, err = rawredis.Dial(url, prefix); err != nil {
 				return usage("--store: %w", err)
 			}
 			defer func() { err = errors.Join(err, c.Server.Close()) }()

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // flightsFile is the whole schedule, where it can be had.
@@ -79,8 +80,7 @@ func TestFlightsAreImportedAndDrained(t *testing.T) {
 	if len(d.seen) != flights || d.early != 0 {
 		t.Errorf("%d flights were delivered, %d early, want %d and 0", len(d.seen), d.early, flights)
 	}
-	slices.Sort(d.late)
-	t.Logf("lateness p50 %v, p99 %v, max %v", d.late[len(d.late)/2], d.late[len(d.late)*99/100], d.late[len(d.late)-1])
+	t.Logf("lateness %s", measure.SpreadOf(d.late))
 	if st := s.stats("flights"); st.Acked != st.Sent || st.Scheduled+st.Ready+st.Leased+st.Dead != 0 {
 		t.Errorf("left behind: %+v", st)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/report"
 	"github.com/dueq-dev/dueq/bench/system"
 	"github.com/dueq-dev/dueq/bench/workload"
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // options of a run.
@@ -196,8 +197,7 @@ func (r *runner) round(ctx context.Context, round int) error {
 		if (w.Safety || w.Steady) && round >= r.safetyRounds {
 			continue
 		}
-		for i := range r.entries {
-			e := r.entries[(i+round)%len(r.entries)]
+		for _, e := range measure.Turns(round, r.entries) {
 			sample := r.sample(ctx, w, e, round)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -1,5 +1,5 @@
 // Package bench measures what a store costs and how fast it is, beside the least that a
-// safe queue must do on the same server (raw.Floor), one after the other in every round.
+// safe queue must do on the same server (rawredis.Floor), one after the other in every round.
 package bench
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq"
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
+	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
 // The modes: what is measured.
@@ -27,7 +27,7 @@ const (
 // Config of a run. All fields are set but for Server.
 type Config struct {
 	Client *dueq.Client
-	Server *raw.Server // behind Client, with the same prefix; nil: the store is in this process
+	Server *rawredis.Server // behind Client, with the same prefix; nil: the store is in this process
 
 	Mode        string
 	Messages    int           // of a round, and of the memory measurement
@@ -133,10 +133,7 @@ func refuse(ctx context.Context, q *dueq.Queue) error {
 // stage makes the queue, measures, and removes it again.
 func (r *run) stage(ctx context.Context, s stage) (err error) {
 	q := r.Client.Queue(s.queue)
-	if r.Server != nil {
-		r.Server.Own(s.queue, r.Partitions)
-	}
-	defer func() { err = errors.Join(err, r.clean(ctx, q)) }()
+	defer func() { err = errors.Join(err, r.clean(ctx, s.queue)) }()
 	if err := q.Create(context.WithoutCancel(ctx), dueq.Settings{Partitions: r.Partitions}); err != nil {
 		return err
 	}
@@ -148,18 +145,17 @@ const cleanTimeout = 30 * time.Second
 
 // clean works after ctx has ended, too. Nobody uses the queue any more by then: calls
 // are never broken off, they are the last ones instead.
-func (r *run) clean(ctx context.Context, q *dueq.Queue) error {
+func (r *run) clean(ctx context.Context, queue string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
 	if r.Server != nil {
 		return r.Server.Clean(ctx)
 	}
-	for _, state := range []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Dead} {
-		if _, err := q.Purge(ctx, dueq.Filter{State: state}, nil); err != nil && !errors.Is(err, dueq.ErrNotFound) {
-			return err
-		}
+	err := r.Client.DeleteQueue(ctx, queue, &dueq.DeleteQueueOptions{Force: true})
+	if errors.Is(err, dueq.ErrNotFound) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // rest lets what came before come to its end, so that it does not count for what

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"math"
-	"slices"
 	"strconv"
 )
 
@@ -37,24 +36,3 @@ func rounded(v float64) float64 {
 }
 
 func unknown() Figure { return Figure(math.NaN()) }
-
-// median of figures, unknown if one of them is.
-func median(all []Figure) Figure {
-	if len(all) == 0 || slices.ContainsFunc(all, func(f Figure) bool { return !f.known() }) {
-		return unknown()
-	}
-	sorted := slices.Sorted(slices.Values(all))
-	middle := len(sorted) / 2
-	if len(sorted)%2 == 1 {
-		return sorted[middle]
-	}
-	return (sorted[middle-1] + sorted[middle]) / 2
-}
-
-// quantile of figures in ascending order: the smallest that a share q does not exceed.
-func quantile(sorted []Figure, q float64) Figure {
-	if len(sorted) == 0 {
-		return unknown()
-	}
-	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
-}

@@ -22,30 +22,6 @@ func TestFiguresHaveTheDigitsThatCount(t *testing.T) {
 	}
 }
 
-func TestMedianAndQuantiles(t *testing.T) {
-	t.Parallel()
-	if got := median([]Figure{5, 1, 3}); got != 3 {
-		t.Errorf("median of 5, 1, 3 is %v", got)
-	}
-	if got := median([]Figure{4, 1, 3, 2}); got != 2.5 {
-		t.Errorf("median of 4, 1, 3, 2 is %v", got)
-	}
-	for _, none := range [][]Figure{nil, {1, unknown(), 3}} {
-		if got := median(none); got.known() {
-			t.Errorf("median of %v is %v, want it unknown", none, got)
-		}
-	}
-	sorted := make([]Figure, 1000)
-	for i := range sorted {
-		sorted[i] = Figure(i + 1)
-	}
-	for q, want := range map[float64]Figure{0: 1, 0.5: 500, 0.99: 990, 0.999: 999, 1: 1000} {
-		if got := quantile(sorted, q); got != want {
-			t.Errorf("quantile %v of 1 to 1000 is %v, want %v", q, got, want)
-		}
-	}
-}
-
 func TestSeriesIsTheMedianOfEachFigure(t *testing.T) {
 	t.Parallel()
 	var s Series

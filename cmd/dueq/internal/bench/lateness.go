@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // dueRate is how many messages a second become due while lateness is measured.
@@ -99,8 +99,8 @@ func (r *run) scatter(ctx context.Context, q *dueq.Queue, n int) (map[string]tim
 
 // judge compares what came with when it was due.
 func (a *arrivals) judge(due map[string]time.Time, ahead time.Duration) (*Late, error) {
-	l := &Late{Messages: len(due), Rate: dueRate, Ahead: milliseconds(ahead)}
-	late := make([]Figure, 0, len(due))
+	l := &Late{Messages: len(due), Rate: dueRate, Ahead: Figure(measure.Milliseconds(ahead))}
+	late := make([]time.Duration, 0, len(due))
 	for id, at := range due {
 		came, ok := a.at[id]
 		if !ok {
@@ -109,11 +109,10 @@ func (a *arrivals) judge(due map[string]time.Time, ahead time.Duration) (*Late, 
 		if came.Before(at) {
 			l.Early++
 		}
-		late = append(late, milliseconds(came.Sub(at)))
+		late = append(late, came.Sub(at))
 	}
-	slices.Sort(late)
 	l.Again = a.all - len(late)
-	l.Min, l.P50, l.P99 = late[0], quantile(late, 0.5), quantile(late, 0.99)
-	l.P999, l.Max = quantile(late, 0.999), late[len(late)-1]
+	s := measure.SpreadOf(late)
+	l.Min, l.P50, l.P99, l.P999, l.Max = Figure(s.Min), Figure(s.P50), Figure(s.P99), Figure(s.P999), Figure(s.Max)
 	return l, nil
 }

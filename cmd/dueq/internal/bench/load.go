@@ -2,10 +2,10 @@ package bench
 
 import (
 	"context"
-	"math"
 	"time"
 
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
+	"github.com/dueq-dev/dueq/internal/measure"
+	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
 // Load is what something done to many messages costs, for each of them.
@@ -34,7 +34,7 @@ func (s *Series) add(l Load) {
 		for round := range s.Rounds {
 			all[round] = *s.Rounds[round].figures()[i]
 		}
-		*figure = median(all)
+		*figure = Figure(measure.Summarize(all).Median)
 	}
 }
 
@@ -51,20 +51,27 @@ type Ratio struct {
 
 func newRatio(rounds int, of func(round int) Figure) *Ratio {
 	all := make([]Figure, rounds)
-	r := &Ratio{Min: Figure(math.Inf(1)), Max: Figure(math.Inf(-1))}
 	for i := range all {
 		all[i] = of(i)
-		r.Min, r.Max = min(r.Min, all[i]), max(r.Max, all[i])
 	}
-	r.Median = median(all)
-	return r
+	s := measure.Summarize(all)
+	return &Ratio{Median: Figure(s.Median), Min: Figure(s.Min), Max: Figure(s.Max)}
 }
 
 // reading is what this process and the server have used so far.
 type reading struct {
 	at     time.Time
 	cpu    Figure // us of this process
-	server raw.Reading
+	server rawredis.Reading
+}
+
+// processCPU is how many us of CPU time this process has used.
+func processCPU() Figure {
+	used, err := measure.CPU()
+	if err != nil {
+		return unknown()
+	}
+	return Figure(used.Seconds() * 1e6)
 }
 
 func (r *run) read(ctx context.Context) (reading, error) {

@@ -2,10 +2,10 @@ package bench
 
 import (
 	"context"
-	"runtime"
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // memory measures what a message takes that waits for its time.
@@ -39,8 +39,5 @@ func (r *run) inUse(ctx context.Context) (int64, error) {
 		now, err := r.Server.Read(ctx)
 		return now.Memory, err
 	}
-	runtime.GC() // a second time: what the first has only finalised
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.HeapAlloc), nil
+	return measure.Heap(), nil
 }

@@ -2,18 +2,18 @@ package bench
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
+	"github.com/dueq-dev/dueq/internal/measure"
+	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
 // strain is how the server treats its other users meanwhile: how fast it answers a
 // PING, and how many calls it calls slow.
 type strain struct {
-	server *raw.Server
-	pings  []Figure // ms
+	server *rawredis.Server
+	pings  []time.Duration
 	slow   Figure
 }
 
@@ -46,7 +46,7 @@ func (s *strain) ping(ctx context.Context, ended <-chan struct{}) {
 	defer tick.Stop()
 	for {
 		if took, err := s.server.Ping(ctx); err == nil { // those who work notice an outage
-			s.pings = append(s.pings, milliseconds(took))
+			s.pings = append(s.pings, took)
 		}
 		select {
 		case <-ended:
@@ -58,11 +58,13 @@ func (s *strain) ping(ctx context.Context, ended <-chan struct{}) {
 
 // of returns a series of drains with the strain they were.
 func (s *strain) of(drains Series) *Drained {
-	if s.server == nil {
-		return &Drained{drains, Ping{unknown(), unknown(), unknown()}, unknown()}
+	d := &Drained{drains, Ping{unknown(), unknown(), unknown()}, unknown()}
+	if s.server != nil {
+		d.Slow = s.slow
 	}
-	slices.Sort(s.pings)
-	return &Drained{drains, Ping{quantile(s.pings, 0.5), quantile(s.pings, 0.99), quantile(s.pings, 1)}, s.slow}
+	if len(s.pings) > 0 {
+		p := measure.SpreadOf(s.pings)
+		d.Ping = Ping{Figure(p.P50), Figure(p.P99), Figure(p.Max)}
+	}
+	return d
 }
-
-func milliseconds(d time.Duration) Figure { return Figure(d.Seconds() * 1000) }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq"
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/bench/raw"
+	"github.com/dueq-dev/dueq/internal/measure"
+	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
 // subject is what is measured: dueq, or the floor. Its calls are never broken off, so
@@ -27,30 +27,6 @@ type subject interface {
 // callers is how many goroutines send batches, and drain the floor.
 const callers = 4
 
-// share spreads n messages over goroutines, at most size of them at a time.
-func share(ctx context.Context, n, size, goroutines int, do func(ctx context.Context, n int) error) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	calls := context.WithoutCancel(ctx)
-	var taken atomic.Int64
-	var running sync.WaitGroup
-	errs := make([]error, goroutines)
-	for g := range goroutines {
-		running.Go(func() {
-			for ctx.Err() == nil && errs[g] == nil {
-				from := int(taken.Add(int64(size))) - size
-				if from >= n {
-					return
-				}
-				errs[g] = do(calls, min(size, n-from))
-			}
-			stop() // the others need not go on when one has failed
-		})
-	}
-	running.Wait()
-	return errors.Join(errs...)
-}
-
 // library is dueq.
 type library struct {
 	queue       *dueq.Queue
@@ -59,7 +35,7 @@ type library struct {
 }
 
 func (l library) send(ctx context.Context, n int, due time.Time) error {
-	return share(ctx, n, batch, callers, func(ctx context.Context, n int) error {
+	return measure.Share(ctx, n, batch, callers, func(ctx context.Context, _, n int) error {
 		messages := make([]dueq.Message, n)
 		for i := range messages {
 			messages[i] = dueq.Message{Body: l.body, Due: due}
@@ -78,7 +54,7 @@ func (l library) send(ctx context.Context, n int, due time.Time) error {
 }
 
 func (l library) single(ctx context.Context, n, producers int, due time.Time) error {
-	return share(ctx, n, 1, producers, func(ctx context.Context, _ int) error {
+	return measure.Share(ctx, n, 1, producers, func(ctx context.Context, _, _ int) error {
 		_, err := l.queue.Send(ctx, dueq.Message{Body: l.body, Due: due})
 		return err
 	})
@@ -120,25 +96,25 @@ func (l library) drain(ctx context.Context, n int) error {
 
 // minimal is the floor.
 type minimal struct {
-	floor *raw.Floor
+	floor *rawredis.Floor
 	body  []byte
 }
 
 func (m minimal) send(ctx context.Context, n int, due time.Time) error {
-	return share(ctx, n, batch, callers, func(ctx context.Context, n int) error {
+	return measure.Share(ctx, n, batch, callers, func(ctx context.Context, _, n int) error {
 		return m.floor.Push(ctx, due.UnixMilli(), n, m.body)
 	})
 }
 
 func (m minimal) single(ctx context.Context, n, producers int, due time.Time) error {
-	return share(ctx, n, 1, producers, func(ctx context.Context, n int) error {
+	return measure.Share(ctx, n, 1, producers, func(ctx context.Context, _, n int) error {
 		return m.floor.Push(ctx, due.UnixMilli(), n, m.body)
 	})
 }
 
 func (m minimal) drain(ctx context.Context, n int) error {
 	var acked atomic.Int64
-	err := share(ctx, n, batch, callers, func(ctx context.Context, n int) error {
+	err := measure.Share(ctx, n, batch, callers, func(ctx context.Context, _, n int) error {
 		ids, err := m.floor.Claim(ctx, n)
 		if err != nil {
 			return err

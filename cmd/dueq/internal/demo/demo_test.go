@@ -113,22 +113,6 @@ func TestTallyCountsRedeliveriesOnce(t *testing.T) {
 	}
 }
 
-func TestPercentile(t *testing.T) {
-	t.Parallel()
-	var sorted []time.Duration
-	for i := range 200 {
-		sorted = append(sorted, time.Duration(i+1))
-	}
-	for percent, want := range map[int]time.Duration{0: 1, 50: 100, 99: 198, 100: 200} {
-		if got := percentile(sorted, percent); got != want {
-			t.Errorf("p%d = %d, want %d", percent, got, want)
-		}
-	}
-	if got := percentile(nil, 50); got != 0 {
-		t.Errorf("p50 of nothing = %d", got)
-	}
-}
-
 func TestBoardShowsTheLastFlights(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/measure"
 )
 
 // Result is what the handlers saw. Its JSON is read by scripts.
@@ -219,21 +220,11 @@ func (t *tally) result() Result {
 	}
 	slices.Sort(t.lateness)
 	r.Lateness = Lateness{
-		P50: milliseconds(percentile(t.lateness, 50)),
-		P99: milliseconds(percentile(t.lateness, 99)),
-		Max: milliseconds(percentile(t.lateness, 100)),
+		P50: milliseconds(measure.Quantile(t.lateness, 0.5)),
+		P99: milliseconds(measure.Quantile(t.lateness, 0.99)),
+		Max: milliseconds(measure.Quantile(t.lateness, 1)),
 	}
 	return r
-}
-
-// percentile returns the value at or below which percent per cent of all lie, by
-// nearest rank.
-func percentile(sorted []time.Duration, percent int) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := (percent*len(sorted) + 99) / 100
-	return sorted[max(rank, 1)-1]
 }
 
 // milliseconds returns d in ms with three decimals.

@@ -1,7 +1,7 @@
-// Package raw talks to the Redis behind a store, past dueq: it reads what the server
-// has used, runs the floor that dueq is compared with, and removes the keys of a run.
-// It is the only part of the command that knows Redis.
-package raw
+// Package rawredis talks to the Redis behind a store, past dueq: it reads what the server has
+// used, runs the floor that dueq is compared with, and removes the keys of a run. It is for
+// benchmarks: `dueq bench` and the module bench/.
+package rawredis
 
 import (
 	"context"
@@ -13,12 +13,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Server is one Redis server and the keys of one run on it.
+// Server is one Redis server, and the keys of one run on it: those with a prefix.
 type Server struct {
 	rdb    *redis.Client
 	prefix string
-	keys   []string // to be removed
 }
+
+// New returns the server of a client, and of the keys with a prefix of letters, digits and
+// dashes. Close closes the client.
+func New(rdb *redis.Client, prefix string) *Server { return &Server{rdb: rdb, prefix: prefix} }
 
 // answerTimeout is how long the server may take for one call. Removing and reading are
 // fast; a batch of the floor may wait behind others.
@@ -37,10 +40,10 @@ func Dial(store, prefix string) (*Server, error) {
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
 	o.ReadTimeout, o.MaxRetries = answerTimeout, -1 // a floor that repeats calls would be none
-	return &Server{rdb: redis.NewClient(o), prefix: prefix}, nil
+	return New(redis.NewClient(o), prefix), nil
 }
 
-// Close closes the connections.
+// Close closes the client.
 func (s *Server) Close() error { return s.rdb.Close() }
 
 // Served reports whether a URL names a Redis, rather than a store in this process.
@@ -117,4 +120,23 @@ func (s *Server) Clock(ctx context.Context) (time.Duration, error) {
 		return 0, nil
 	}
 	return ahead, nil
+}
+
+// Clean removes every key of the run, that is, every key with its prefix, which no other user
+// of the server may have: it looks at all keys of the database. The server frees the memory
+// in the background. Nothing may write to them any more: what was broken off on its way to
+// the server is waited for by asking it something first.
+func (s *Server) Clean(ctx context.Context) error {
+	const atOnce = 1000
+	err := s.rdb.Ping(ctx).Err()
+	for cursor, first := uint64(0), true; err == nil && (first || cursor > 0); first = false {
+		var keys []string
+		if keys, cursor, err = s.rdb.Scan(ctx, cursor, s.prefix+":*", atOnce).Result(); err == nil && len(keys) > 0 {
+			err = s.rdb.Unlink(ctx, keys...).Err()
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("remove the keys with prefix %q: %w", s.prefix, err)
+	}
+	return nil
 }

@@ -1,4 +1,4 @@
-package raw
+package rawredis
 
 import (
 	"context"
@@ -18,12 +18,10 @@ type Floor struct {
 	due, msg, leased string
 }
 
-// Floor returns a queue of the floor, whose keys Clean removes.
+// Floor returns a queue of the floor.
 func (s *Server) Floor(name string) *Floor {
 	tag := s.prefix + ":{floor-" + name + "}:"
-	f := &Floor{rdb: s.rdb, due: tag + "due", msg: tag + "msg", leased: tag + "leased"}
-	s.keys = append(s.keys, f.due, f.msg, f.leased)
-	return f
+	return &Floor{rdb: s.rdb, due: tag + "due", msg: tag + "msg", leased: tag + "leased"}
 }
 
 // All arguments stand in the order in which the commands want them, so that the scripts

@@ -1,0 +1,139 @@
+package micro
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq/internal/measure"
+	"github.com/dueq-dev/dueq/internal/rawredis"
+	"github.com/dueq-dev/dueq/internal/redistest"
+	"github.com/dueq-dev/dueq/internal/route"
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/redisstore"
+)
+
+// BenchmarkServerCost sends messages and takes them out again, a number of them in each call
+// and one call at a time, and reports what one costs the server in CPU time: with dueq's
+// scripts alone, and with the floor of `dueq bench`. The two take turns, so that whatever
+// else the machine does troubles both.
+func BenchmarkServerCost(b *testing.B) {
+	for _, c := range []struct{ batch, calls int }{{1, 200}, {100, 20}} {
+		b.Run(fmt.Sprint("batch=", c.batch), func(b *testing.B) { serverCost(b, c.batch, c.calls) })
+	}
+}
+
+// scripted is one of the two: a server of its own, and what is called on it.
+type scripted struct {
+	name        string
+	server      *rawredis.Server
+	send, drain func()
+	sending     time.Duration // CPU time of the server
+	draining    time.Duration
+}
+
+func serverCost(b *testing.B, batch, calls int) {
+	b.Helper()
+	const turns = 10
+	sides := []*scripted{newScripts(b, batch), newFloor(b, batch)}
+	n := 0
+	for b.Loop() {
+		for turn := range turns {
+			for _, s := range measure.Turns(turn, sides) {
+				s.sending += s.cost(b, calls, s.send)
+			}
+		}
+		for turn := range turns {
+			for _, s := range measure.Turns(turn, sides) {
+				s.draining += s.cost(b, calls, s.drain)
+			}
+		}
+		n += turns * calls * batch
+	}
+	for _, s := range sides {
+		b.ReportMetric(micros(s.sending, n), s.name+"-send-us/msg")
+		b.ReportMetric(micros(s.draining, n), s.name+"-drain-us/msg")
+		b.ReportMetric(micros(s.sending+s.draining, n), s.name+"-us/msg")
+	}
+	b.ReportMetric(float64(sides[0].sending+sides[0].draining)/float64(sides[1].sending+sides[1].draining), "ratio")
+}
+
+// cost returns the CPU time that the server uses for some calls.
+func (s *scripted) cost(b *testing.B, calls int, do func()) time.Duration {
+	b.Helper()
+	before, err := s.server.CPU(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	for range calls {
+		do()
+	}
+	after, err := s.server.CPU(context.Background())
+	if err != nil {
+		b.Fatal(err)
+	}
+	return after - before
+}
+
+// newScripts calls push, claim and ack through the store, without the library above it.
+func newScripts(b *testing.B, batch int) *scripted {
+	b.Helper()
+	ctx, rdb := context.Background(), redistest.Start(b).Client(b)
+	s, err := redisstore.New(rdb, redisstore.Config{Prefix: "dueq", Logger: quiet()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	p, number := store.Partition{Queue: "q"}, uint64(0)
+	messages, items := make([]store.Message, batch), make([]store.Settlement, batch)
+	send := func() {
+		number++
+		for i := range messages {
+			messages[i] = store.Message{ID: route.NewID(0), Body: make([]byte, bodySize), MaxAttempts: 20, New: true}
+		}
+		results, err := s.Push(ctx, p, store.PushRequest{Producer: "p", Number: number, Messages: messages})
+		if err != nil || results[0].Code != store.CodeOK {
+			b.Fatal(results, err)
+		}
+	}
+	drain := func() {
+		number++
+		got, err := s.Claim(ctx, p, store.ClaimRequest{Consumer: "c", Number: number, Max: batch, Lease: 60_000})
+		if err != nil || len(got.Deliveries) != batch {
+			b.Fatal(len(got.Deliveries), err)
+		}
+		for i := range got.Deliveries {
+			items[i].Receipt = got.Deliveries[i].Receipt
+		}
+		if _, err := s.Settle(ctx, p, store.SettleRequest{Verdict: store.Ack, Items: items}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	send() // loads the scripts
+	drain()
+	return &scripted{name: "dueq", server: rawredis.New(rdb, "dueq"), send: send, drain: drain}
+}
+
+func newFloor(b *testing.B, batch int) *scripted {
+	b.Helper()
+	ctx, server := context.Background(), rawredis.New(redistest.Start(b).Client(b), "dueq")
+	floor, body := server.Floor("cost"), make([]byte, bodySize)
+	send := func() {
+		if err := floor.Push(ctx, time.Now().UnixMilli(), batch, body); err != nil {
+			b.Fatal(err)
+		}
+	}
+	drain := func() {
+		ids, err := floor.Claim(ctx, batch)
+		if err == nil {
+			err = floor.Ack(ctx, ids)
+		}
+		if err != nil || len(ids) != batch {
+			b.Fatal(len(ids), err)
+		}
+	}
+	send()
+	drain()
+	return &scripted{name: "floor", server: server, send: send, drain: drain}
+}

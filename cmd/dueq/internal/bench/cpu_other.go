@@ -1,6 +1,0 @@
-//go:build !unix
-
-package bench
-
-// processCPU is not known here.
-func processCPU() Figure { return unknown() }
