@@ -5,8 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
-	"strings"
-	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -124,105 +122,30 @@ func claimArgs(r store.ClaimRequest, try int, version string) []any {
 	}
 }
 
-// claimed reads {status, wait, places, failed, records...}.
+// claimed reads a claim's reply. Messages whose records cannot be read become dead.
 func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (store.ClaimResult, error) {
-	fields, ok := reply.([]string)
-	if !ok || len(fields) < 2 || len(fields) == 3 {
+	fields, _ := reply.([]string)
+	read, ok := readClaim(fields)
+	if !ok {
 		return store.ClaimResult{}, fail("claim", p.Queue, unexpected(reply))
 	}
-	result := store.ClaimResult{
-		Wait:   time.Duration(number(fields[1])) * time.Microsecond,
-		Paused: fields[0] == "1",
-		Stale:  fields[0] == "2",
-	}
-	if len(fields) == 2 {
-		return result, nil
-	}
-	places, failed, records := fields[2], fields[3], fields[4:]
-	result.Deliveries = make([]store.Delivery, 0, len(records))
-	var due string
-	for i := range records {
-		var receipt string
-		receipt, places, _ = strings.Cut(places, " ")
-		if len(receipt) < idLen {
-			due = receipt
-			receipt, places, _ = strings.Cut(places, " ")
-		}
-		d, err := delivery(receipt, due, records[i])
-		if err == nil {
-			failed = addHistory(&d, i, failed)
-			result.Deliveries = append(result.Deliveries, d)
-			continue
-		}
-		if err := s.quarantine(ctx, p, d.Receipt, err); err != nil {
+	for _, u := range read.unreadable {
+		if err := s.quarantine(ctx, p, u); err != nil {
 			s.config.Logger.WarnContext(ctx, "dueq: a message with a corrupt record stays leased until its lease ends",
-				slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.String("receipt", receipt), slog.Any("error", err))
+				slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.String("receipt", u.text), slog.Any("error", err))
 		}
 	}
-	return result, nil
-}
-
-func delivery(receipt, due, stored string) (store.Delivery, error) {
-	parsed, err := parseReceipt(receipt)
-	if err != nil {
-		return store.Delivery{}, err
-	}
-	r, err := decodeRecord(stored)
-	return store.Delivery{
-		Receipt: parsed, Key: r.key, Headers: r.headers, Body: r.body, Due: number(due),
-		MaxAttempts: r.maxAttempts, Expiry: r.expiry, Repeat: r.repeat,
-	}, err
-}
-
-// addHistory adds to the delivery of record i what became of earlier ones: it takes
-// "index:failures" or "index:failures.snoozes", the letter of a suspicion, "+earlier" and "@now",
-// the index from 1, off the front of failed as the records come by.
-func addHistory(d *store.Delivery, i int, failed string) (rest string) {
-	for failed != "" {
-		first, rest, _ := strings.Cut(failed, " ")
-		index, count, _ := strings.Cut(first, ":")
-		switch at := number(index); {
-		case at == int64(i)+1:
-			count, now, _ := strings.Cut(count, "@")
-			d.Now = number(now)
-			count, earlier, _ := strings.Cut(count, "+")
-			d.Earlier = int(number(earlier))
-			count, d.Suspicion = suspicion(count)
-			d.Failures, d.Snoozes = counted(count)
-			return rest
-		case at > int64(i)+1:
-			return failed
-		}
-		failed = rest // of a record that could not be read
-	}
-	return ""
-}
-
-// counted reads two counts, the second behind a point, or one.
-func counted(text string) (n, second int) {
-	text, more, _ := strings.Cut(text, ".")
-	return int(number(text)), int(number(more))
-}
-
-// suspicion takes the letter of a suspicion, if there is one, off the end of text.
-func suspicion(text string) (rest string, s store.Suspicion) {
-	if rest, ok := strings.CutSuffix(text, "u"); ok {
-		return rest, store.Suspect
-	}
-	if rest, ok := strings.CutSuffix(text, "c"); ok {
-		return rest, store.Crashed
-	}
-	return text, store.Unsuspected
+	return read.ClaimResult, nil
 }
 
 // quarantine makes a leased message dead whose headers only Go finds to be unreadable.
-func (s *Store) quarantine(ctx context.Context, p store.Partition, receipt store.Receipt, cause error) error {
-	if receipt.ID.IsZero() || !errors.Is(cause, store.ErrCorrupt) {
-		return cause
+func (s *Store) quarantine(ctx context.Context, p store.Partition, u unreadable) error {
+	if u.receipt.ID.IsZero() || !errors.Is(u.cause, store.ErrCorrupt) {
+		return u.cause
 	}
 	_, err := s.Settle(ctx, p, store.SettleRequest{
 		Verdict: store.Reject,
-		Items:   []store.Settlement{{Receipt: receipt, Failure: "record corrupt"}},
+		Items:   []store.Settlement{{Receipt: u.receipt, Failure: "record corrupt"}},
 	})
 	return err
 }

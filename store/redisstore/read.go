@@ -81,7 +81,7 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 	if err != nil {
 		return err
 	}
-	r.Key, r.Headers, r.Body = got.key, got.headers, got.body
+	r.Key, r.Headers, r.Body = got.key, got.headers, []byte(got.body)
 	r.MaxAttempts, r.Expiry, r.Repeat = got.maxAttempts, got.expiry, got.repeat
 	return nil
 }

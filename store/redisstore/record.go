@@ -73,11 +73,11 @@ func appendText(b []byte, s string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
 }
 
-// record is what decodeRecord finds. body shares no memory with anything else.
+// record is what decodeRecord finds.
 type record struct {
 	key         string
 	headers     map[string]string
-	body        []byte
+	body        string
 	repeat      string
 	maxAttempts int
 	expiry      int64
@@ -101,7 +101,7 @@ func decodeRecord(s string) (record, error) {
 	if bodyAt > len(s) {
 		return record{}, fmt.Errorf("record of %d bytes, want at least %d: %w", len(s), bodyAt, store.ErrCorrupt)
 	}
-	r.key, r.body = s[recordHead:keyEnd], []byte(s[bodyAt:])
+	r.key, r.body = s[recordHead:keyEnd], s[bodyAt:]
 	headers := s[keyEnd:bodyAt]
 	if s[1]&flagRepeats != 0 {
 		name, rest, named := cutText(headers)

@@ -26,15 +26,14 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 }
 
 func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {
-	args := make([]any, 0, 2+3*len(items))
 	if v == store.Again {
 		return s.againArgs(p, items)
 	}
+	args := make([]any, 0, 2+argsOf(v)*len(items))
 	if v == store.Nack || v == store.Release || v == store.Snooze {
 		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
 	}
-	const usual = 32 // bytes of a receipt
-	receipts := newTexts(len(items), usual*len(items))
+	receipts := newTexts(len(items), len(items)*receiptSize(items))
 	var receipt []byte
 	for i := range items {
 		receipt = appendReceipt(receipt[:0], items[i].Receipt)
@@ -43,17 +42,35 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	if v == store.Ack {
 		args = append(args, kindOf(items))
 	}
-	if v != store.Ack && v != store.Reject {
+	if hasDelay(v) {
 		for i := range items {
 			args = append(args, items[i].Delay)
 		}
 	}
-	if v == store.Nack || v == store.Snooze || v == store.Reject {
+	if hasFailure(v) {
 		for i := range items {
 			args = append(args, items[i].Failure)
 		}
 	}
 	return args
+}
+
+// argsOf returns how many arguments each item of a settle has.
+func argsOf(v store.Verdict) int {
+	n := 1
+	if hasDelay(v) {
+		n++
+	}
+	if hasFailure(v) {
+		n++
+	}
+	return n
+}
+
+func hasDelay(v store.Verdict) bool { return v != store.Ack && v != store.Reject }
+
+func hasFailure(v store.Verdict) bool {
+	return v == store.Nack || v == store.Snooze || v == store.Reject
 }
 
 func (s *Store) againArgs(p store.Partition, items []store.Settlement) []any {
@@ -84,6 +101,14 @@ func (s *Store) againArgs(p store.Partition, items []store.Settlement) []any {
 
 // maxReceiptSize is at least the length of a receipt.
 const maxReceiptSize = 48
+
+// receiptSize is about the length of a receipt of the items.
+func receiptSize(items []store.Settlement) int {
+	if isID(items[0].Receipt) {
+		return idLen
+	}
+	return idLen + len(":12k")
+}
 
 // kindOf is how much there is for ack.lua to look at.
 func kindOf(items []store.Settlement) string {

@@ -1,0 +1,157 @@
+package redisstore
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dueq-dev/dueq/internal/route"
+	"github.com/dueq-dev/dueq/store"
+)
+
+func TestReadClaim(t *testing.T) {
+	t.Parallel()
+	a, b, c := route.NewID(1), route.NewID(1), route.NewID(1)
+	plain := func(body string) string {
+		return string(encodeRecord(&store.Message{MaxAttempts: 5, Body: []byte(body)}))
+	}
+	keyed := string(encodeRecord(&store.Message{Key: "k", Repeat: "every 1h", Headers: map[string]string{"n": "v"}, MaxAttempts: 3}))
+	tests := []struct {
+		name       string
+		fields     []string
+		want       store.ClaimResult
+		unreadable []string
+	}{
+		{"nothing", []string{"0", "1500"}, store.ClaimResult{Wait: 1500 * time.Microsecond}, nil},
+		{"paused", []string{"1", "7"}, store.ClaimResult{Wait: 7 * time.Microsecond, Paused: true}, nil},
+		{"stale", []string{"2", "0"}, store.ClaimResult{Stale: true}, nil},
+		{
+			"two of the same due time, one of another",
+			[]string{"0", "0", fmt.Sprintf("100 %s %s:2 200 %s:3k", a, b, c), "2:1u 3:2.1c+4@900", plain("x"), plain(""), keyed},
+			store.ClaimResult{Deliveries: []store.Delivery{
+				{Receipt: store.Receipt{ID: a, Attempt: 1}, Body: []byte("x"), Due: 100, MaxAttempts: 5},
+				{Receipt: store.Receipt{ID: b, Attempt: 2}, Body: []byte{}, Due: 100, MaxAttempts: 5, Failures: 1, Suspicion: store.Suspect},
+				{
+					Receipt: store.Receipt{ID: c, Attempt: 3, Keyed: true}, Key: "k", Headers: map[string]string{"n": "v"}, Body: []byte{}, Due: 200, MaxAttempts: 3,
+					Earlier: 4, Failures: 2, Snoozes: 1, Suspicion: store.Crashed, Repeat: "every 1h", Now: 900,
+				},
+			}},
+			nil,
+		},
+		{
+			"unreadable ones among others",
+			[]string{"0", "0", fmt.Sprintf("100 %s nonsense-of-26-characters-- %s", a, c), "1:1 3:2", "garbage", plain("y"), plain("z")},
+			store.ClaimResult{Deliveries: []store.Delivery{
+				{Receipt: store.Receipt{ID: c, Attempt: 1}, Body: []byte("z"), Due: 100, MaxAttempts: 5, Failures: 2},
+			}},
+			[]string{a.String(), "nonsense-of-26-characters--"},
+		},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			got, ok := readClaim(test.fields)
+			if !ok || !reflect.DeepEqual(got.ClaimResult, test.want) {
+				t.Errorf("%+v, %t\nwant %+v", got.ClaimResult, ok, test.want)
+			}
+			var unreadable []string
+			for _, u := range got.unreadable {
+				unreadable = append(unreadable, u.text)
+			}
+			if !slices.Equal(unreadable, test.unreadable) {
+				t.Errorf("unreadable: %q, want %q", unreadable, test.unreadable)
+			}
+		})
+	}
+	for _, fields := range [][]string{nil, {"0"}, {"0", "0", "100 " + a.String()}} {
+		if _, ok := readClaim(fields); ok {
+			t.Errorf("%q is taken for a claim's reply", fields)
+		}
+	}
+}
+
+// FuzzReadClaim: each record becomes one delivery or is reported, whatever the reply says.
+func FuzzReadClaim(f *testing.F) {
+	id := route.NewID(0).String()
+	record := encodeRecord(&store.Message{Key: "k", MaxAttempts: 3, Headers: map[string]string{"a": "b"}, Body: []byte("x")})
+	f.Add("0", "1500", "100 "+id+" "+id+":2k", "1:2.1u+4@900 2:1", record, []byte("garbage"))
+	f.Add("2", "", "", "0:0 :", []byte{}, []byte{})
+	f.Fuzz(func(t *testing.T, status, wait, places, failed string, first, second []byte) {
+		reply, ok := readClaim([]string{status, wait, places, failed, string(first), string(second), string(first)})
+		if !ok || len(reply.Deliveries)+len(reply.unreadable) != 3 {
+			t.Fatalf("%d deliveries and %d unreadable of 3 records, %t", len(reply.Deliveries), len(reply.unreadable), ok)
+		}
+		for _, d := range reply.Deliveries {
+			if !bytes.HasSuffix(first, d.Body) && !bytes.HasSuffix(second, d.Body) {
+				t.Fatalf("body %q of neither record", d.Body)
+			}
+			if !strings.Contains(places, d.Receipt.ID.String()) {
+				t.Fatalf("receipt %s is not in %q", d.Receipt, places)
+			}
+		}
+		for _, u := range reply.unreadable {
+			if !errors.Is(u.cause, store.ErrCorrupt) && !errors.Is(u.cause, store.ErrInvalid) {
+				t.Fatalf("%q: %v", u.text, u.cause)
+			}
+		}
+	})
+}
+
+func TestPieces_BodiesAreApart(t *testing.T) {
+	t.Parallel()
+	var records, bodies []string
+	for n := range 300 {
+		body := strings.Repeat(string(rune('a'+n%26)), n*n%700+1_500*(n%50/49))
+		bodies = append(bodies, body)
+		records = append(records, string(encodeRecord(&store.Message{Body: []byte(body)})))
+	}
+	p := newPieces(records)
+	var copies [][]byte
+	for _, body := range bodies {
+		copies = append(copies, p.copy(body))
+	}
+	for i, c := range copies {
+		if string(c) != bodies[i] || c == nil {
+			t.Fatalf("copy %d is %q, want %q", i, c, bodies[i])
+		}
+		_ = append(c, "behind the end"...)
+		clear(c)
+	}
+	for i, c := range copies {
+		if strings.Trim(string(c), "\x00") != "" {
+			t.Errorf("copy %d is %q after an append to its neighbour", i, c)
+		}
+	}
+}
+
+// A body that is kept must not keep all that was claimed with it in memory. Allocations are
+// counted, so no other test may run.
+func TestPieces_AreSmall(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		bodies, bytes int
+		allocations   float64
+	}{
+		{"none", 500, 0, 0},
+		{"one", 1, 100, 1},
+		{"many", 400, 100, 400 / (pieceSize / 100)},
+		{"large", 10, pieceSize/4 + 1, 10},
+	} {
+		body := strings.Repeat("x", test.bytes)
+		records, kept := slices.Repeat([]string{body}, test.bodies), make([][]byte, test.bodies)
+		got := testing.AllocsPerRun(10, func() {
+			p := newPieces(records)
+			for i := range kept {
+				kept[i] = p.copy(body)
+			}
+		})
+		if got != test.allocations {
+			t.Errorf("%s: %v pieces of memory, want %v", test.name, got, test.allocations)
+		}
+	}
+}
