@@ -110,8 +110,8 @@ func (c ConsumeOptions) wrap(h Handler) Handler {
 func (q *Queue) handler(h Handler) func(*consumer.Config) {
 	return func(config *consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
-			d := newDelivery(q, &held.Delivery, held)
-			q.client.hooks.delivering(q.name, &held.Delivery)
+			d := newDelivery(q, held.Delivery, held)
+			q.client.hooks.delivering(q.name, held.Delivery)
 			return d.admit(ctx, h(ctx, d))
 		}
 	}
@@ -163,7 +163,7 @@ func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consum
 		Name: uniqueNameOf(cmp.Or(c.Name, q.client.name)), Isolation: &q.client.isolated, Log: q.client.log,
 		Observe: q.client.hooks.observer(),
 		Backoff: func(held *consumer.Held, err error) time.Duration {
-			return backoff(newDelivery(q, &held.Delivery, nil), err)
+			return backoff(newDelivery(q, held.Delivery, nil), err)
 		},
 		Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
 		Lease: leaseOr(c.Lease, settings), Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,

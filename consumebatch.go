@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"sync"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
@@ -91,10 +92,12 @@ func (c BatchOptions) complete() (BatchOptions, error) {
 func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer.Held) []error {
 	holders, deliveries := make([]member, len(all)), make([]Delivery, len(all))
 	batch := make([]*Delivery, len(all))
+	ids := joinIDs(all)
+	length := len(ids) / len(all)
 	for i, held := range all {
-		q.client.hooks.delivering(q.name, &held.Delivery)
+		q.client.hooks.delivering(q.name, held.Delivery)
 		holders[i].Held = held
-		deliveries[i].fill(q, &held.Delivery, &holders[i])
+		deliveries[i].fill(q, ids[i*length:(i+1)*length], held.Delivery, &holders[i])
 		batch[i] = &deliveries[i]
 	}
 	err := h(ctx, batch)
@@ -105,27 +108,33 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 	return results
 }
 
+// joinIDs returns the ids of deliveries one behind the other: a batch has them in one piece of
+// memory.
+func joinIDs(all []*consumer.Held) string {
+	var text strings.Builder
+	var id []byte
+	for i, held := range all {
+		id = held.Delivery.Receipt.ID.AppendTo(id[:0])
+		if i == 0 {
+			text.Grow(len(all) * len(id))
+		}
+		text.Write(id)
+	}
+	return text.String()
+}
+
 // member is the holder of a delivery of a batch.
 type member struct {
 	*consumer.Held
-
-	mu    sync.Mutex
-	known bool // by a call of Fail
-	err   error
+	own atomic.Pointer[error] // the result that Fail has given it; nil: none
 }
 
-func (m *member) fail(err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.known, m.err = true, err
-}
+func (m *member) fail(err error) { m.own.Store(&err) }
 
 // result is that of the delivery, where whole is that of the batch.
 func (m *member) result(whole error) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.known {
-		return m.err
+	if own := m.own.Load(); own != nil {
+		return *own
 	}
 	return whole
 }

@@ -45,17 +45,16 @@ type holder interface {
 
 func newDelivery(q *Queue, d *store.Delivery, h holder) *Delivery {
 	made := &Delivery{}
-	made.fill(q, d, h)
+	made.fill(q, d.Receipt.ID.String(), d, h)
 	return made
 }
 
-// fill makes what the store has handed out a delivery.
-func (d *Delivery) fill(q *Queue, from *store.Delivery, h holder) {
-	id := from.Receipt.ID
+// fill makes what the store has handed out a delivery, of the message with an id.
+func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, h holder) {
 	*d = Delivery{
-		ID: id.String(), Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
+		ID: id, Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
 		Attempt: from.Receipt.Attempt - from.Earlier, Token: int64(from.Receipt.Attempt), Failures: from.Failures, Snoozes: from.Snoozes, MaxAttempts: from.MaxAttempts,
-		Due: fromInstant(from.Due), SentAt: fromInstant(id.Time()), ExpiresAt: fromInstant(from.Expiry),
+		Due: fromInstant(from.Due), SentAt: fromInstant(from.Receipt.ID.Time()), ExpiresAt: fromInstant(from.Expiry),
 		queue: q, holder: h, recurs: from.Repeat != "",
 	}
 }

@@ -165,7 +165,7 @@ func (h *Hooks) observer() func(consumer.Outcome) {
 }
 
 func (h *Hooks) settled(o consumer.Outcome) {
-	about, result := subject(o.Held.Partition.Queue, &o.Held.Delivery), o.Result
+	about, result := subject(o.Held.Partition.Queue, o.Held.Delivery), o.Result
 	if result == nil && o.Verdict.Failure != "" { // the handler has settled the delivery
 		result = errors.New(o.Verdict.Failure)
 	}

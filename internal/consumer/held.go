@@ -12,11 +12,10 @@ import (
 // Held is a delivery that this consumer holds.
 type Held struct {
 	Partition store.Partition
-	Delivery  store.Delivery
+	Delivery  *store.Delivery
 
 	settler *settler
-	since   time.Time  // when its claim began, by the local monotonic clock
-	queued  time.Time  // when it began to wait for a worker
+	claim   *claimed
 	turn    sync.Mutex // one verdict at a time
 
 	mu       sync.Mutex
@@ -31,8 +30,14 @@ type Held struct {
 	group    *group // of the batch whose handler works on it
 }
 
+// claimed is the claim that has brought a delivery.
+type claimed struct {
+	began time.Time // by the local monotonic clock
+	ended time.Time // since then its deliveries have waited for a worker
+}
+
 // size is about what the delivery takes in memory.
-func (h *Held) size() int { return size(&h.Delivery) }
+func (h *Held) size() int { return size(h.Delivery) }
 
 func size(d *store.Delivery) int {
 	n := len(d.Body) + len(d.Key)
@@ -41,6 +46,9 @@ func size(d *store.Delivery) int {
 	}
 	return n
 }
+
+// crashed reports whether the message may end the process.
+func (h *Held) crashed() bool { return h.Delivery.Suspicion == store.Crashed }
 
 // phase is how far a held delivery is.
 type phase uint8
@@ -83,7 +91,6 @@ func (h *Held) beginIn(g *group, now time.Time, timeout, margin time.Duration) e
 	if err := h.mayBegin(now, timeout, margin); err != nil {
 		return err
 	}
-	g.join()
 	h.group = g
 	return nil
 }
@@ -140,13 +147,6 @@ func (h *Held) lose() bool {
 	return lost
 }
 
-// isLost reports whether the lease was lost before there was a verdict.
-func (h *Held) isLost() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.lost
-}
-
 // finish ends the context of a handler that has returned. It returns why the context had
 // ended before, if it had.
 func (h *Held) finish() (cause error) {
@@ -154,6 +154,18 @@ func (h *Held) finish() (cause error) {
 	defer h.mu.Unlock()
 	h.endWork(nil)
 	return h.cause
+}
+
+// conclude notes that a verdict is on its way to the store, unless none is needed any more. It
+// returns how far the delivery was, and whether the lease was lost before there was a verdict.
+func (h *Held) conclude(until time.Time) (before phase, lost bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before = h.phase
+	if before != settled {
+		h.putUnderWay(until)
+	}
+	return before, h.lost
 }
 
 func (h *Held) setPhase(p phase) {
@@ -209,6 +221,10 @@ func (h *Held) extendable(now time.Time, below time.Duration) bool {
 func (h *Held) setUnderWay(until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.putUnderWay(until)
+}
+
+func (h *Held) putUnderWay(until time.Time) {
 	h.phase = underWay
 	if h.until.IsZero() || until.Before(h.until) {
 		h.until = until

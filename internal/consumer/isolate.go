@@ -54,7 +54,7 @@ func (i *Isolation) leave(h *Held) {
 // worker is free for other messages meanwhile, and another process may have the place.
 // Call done when the handler has returned.
 func (w *work) isolate(h *Held) (done func(), ok bool) {
-	if w.config.AtMostOnce || h.Delivery.Suspicion != store.Crashed {
+	if w.config.AtMostOnce || !h.crashed() {
 		return func() {}, true
 	}
 	if w.config.Isolation.enter(h, time.Now()) {

@@ -41,7 +41,7 @@ func (w *work) pass(life context.Context, h *Held) bool {
 	if phase, _ := h.state(); phase == settled && !w.config.AtMostOnce {
 		return false // which is found out before a handler is started
 	}
-	v, why := Passed(&h.Delivery, time.Since(h.queued))
+	v, why := Passed(h.Delivery, time.Since(h.claim.ended))
 	if v != nil {
 		w.settler.outcomes.passed.log(func() []any { return attributes(h, slog.Any("cause", why)) })
 	}
@@ -66,7 +66,7 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 	defer end()
 	item := store.Settlement{Receipt: h.Delivery.Receipt, Delay: v.Delay, Failure: v.Failure}
 	request := store.SettleRequest{Verdict: v.Verdict, Items: []store.Settlement{item}}
-	codes, err := series.Settle(ctx, w.config.Store, h.Partition, request, []*series.Part{series.Of(&h.Delivery)})
+	codes, err := series.Settle(ctx, w.config.Store, h.Partition, request, []*series.Part{series.Of(h.Delivery)})
 	if err == nil {
 		err = CodeError(v.Verdict, codes[0])
 	}
@@ -85,7 +85,7 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 func partsOf(items []settling, places []int) []*series.Part {
 	var parts []*series.Part
 	for n, i := range places {
-		part := series.Of(&items[i].held.Delivery)
+		part := series.Of(items[i].held.Delivery)
 		if part != nil && parts == nil {
 			parts = make([]*series.Part, len(places))
 		}

@@ -82,7 +82,7 @@ func (s *settler) line(t target) *line {
 		l = &line{
 			Patience: lendAfter,
 			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-			Size: func(item *settling) int { s := item.settlement(); return s.Size() },
+			Size: (*settling).size,
 			Root: func(context.Context) context.Context { return s.life },
 			Call: func(ctx context.Context, items []settling) []settlement {
 				late := watches.Get().(*overdue)
@@ -157,6 +157,14 @@ func (i settling) validate(v store.Verdict) error {
 
 func (i settling) settlement() store.Settlement {
 	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next}
+}
+
+// size is that of its settlement.
+func (i *settling) size() int {
+	if i.next == nil {
+		return len(i.failure)
+	}
+	return len(i.failure) + len(i.next.Body)
 }
 
 // outcome is that of a verdict which the store has answered with code, or err.

@@ -6,9 +6,8 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/dueq-dev/dueq/store"
 )
 
 // A worker with Config.HandleBatch works on several deliveries together: those that wait
@@ -58,8 +57,11 @@ func (w *work) crashed(all []*Held) (crashed, safe []*Held) {
 	if w.config.AtMostOnce {
 		return nil, all
 	}
+	if !slices.ContainsFunc(all, (*Held).crashed) {
+		return nil, all
+	}
 	for _, h := range all {
-		if h.Delivery.Suspicion == store.Crashed {
+		if h.crashed() {
 			crashed = append(crashed, h)
 		} else {
 			safe = append(safe, h)
@@ -73,21 +75,27 @@ func (w *work) crashed(all []*Held) (crashed, safe []*Held) {
 func (w *work) runBatch(life, lasting context.Context, all []*Held, done func()) {
 	defer done()
 	w.recordStarts(life, all)
-	g := newGroup(lasting)
-	started, now := make([]*Held, 0, len(all)), time.Now()
-	for _, h := range all {
-		if err := h.beginIn(g, now, w.config.Timeout, w.config.margin()); err != nil {
+	g := newGroup(lasting, len(all))
+	now := time.Now()
+	started := slices.DeleteFunc(all, func(h *Held) bool {
+		err := h.beginIn(g, now, w.config.Timeout, w.config.margin())
+		if err != nil {
+			g.leave(err)
 			w.dropUnstarted(h, err, 0)
-			continue
 		}
-		started = append(started, h)
-	}
-	g.leave(nil)
+		return err != nil
+	})
 	if len(started) == 0 {
 		return
 	}
-	results, began := same(errGoexit, len(started)), time.Now()
-	defer func() { w.concludeBatch(started, results, time.Since(began)) }()
+	var results []error
+	began := time.Now()
+	defer func() {
+		if results == nil {
+			results = same(errGoexit, len(started))
+		}
+		w.concludeBatch(started, results, time.Since(began))
+	}()
 	results = w.callBatch(g.ctx, started) //nolint:contextcheck // a child of lasting
 }
 
@@ -143,17 +151,25 @@ func (w *work) panicked(v any, all []*Held) []error {
 // concludeBatch has deliveries settled whose handler has returned, those with the same
 // verdict together.
 func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
-	causes := make([]error, len(all))
+	var causes []error // of those whose work had ended before; nil if there are none
 	for i, h := range all {
-		causes[i] = h.finish()
+		if cause := h.finish(); cause != nil {
+			if causes == nil {
+				causes = make([]error, len(all))
+			}
+			causes[i] = cause
+		}
 	}
 	var verdicts []verdicts
 	until := time.Now().Add(w.config.Lease)
 	for i, h := range all {
 		h.turn.Lock() // the handler may have left a goroutine that settles
 		w.report(h, results[i])
-		if item, v, ok := w.concluded(h, causes[i], results[i], took); ok {
-			h.setUnderWay(until)
+		var cause error
+		if causes != nil {
+			cause = causes[i]
+		}
+		if item, v, ok := w.concluded(h, until, cause, results[i], took); ok {
 			verdicts = add(verdicts, target{h.Partition, v}, item, len(all)-i)
 		}
 		h.turn.Unlock()
@@ -191,33 +207,22 @@ func same(err error, n int) []error {
 // group is the context of a batch's handler. It ends when the work on all its deliveries
 // has ended, with the cause of the last.
 type group struct {
-	ctx context.Context //nolint:containedctx // it is what a group is for
-	end context.CancelCauseFunc
-
-	mu   sync.Mutex
-	left int // deliveries that are still worked on
+	ctx  context.Context //nolint:containedctx // it is what a group is for
+	end  context.CancelCauseFunc
+	left atomic.Int32 // deliveries that are still worked on, or are about to be
 }
 
-// newGroup returns a group that does not end before leave is called once more than for its
-// deliveries: one whose work ends while others are still to join must not end it.
-func newGroup(parent context.Context) *group {
+// newGroup returns the group of n deliveries.
+func newGroup(parent context.Context, n int) *group {
 	ctx, end := context.WithCancelCause(parent)
-	return &group{ctx: ctx, end: end, left: 1}
+	g := &group{ctx: ctx, end: end}
+	g.left.Store(int32(n))
+	return g
 }
 
-// join adds a delivery.
-func (g *group) join() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.left++
-}
-
+// leave is called when the work on a delivery has ended.
 func (g *group) leave(cause error) {
-	g.mu.Lock()
-	g.left--
-	last := g.left == 0
-	g.mu.Unlock()
-	if last {
+	if g.left.Add(-1) == 0 {
 		g.end(cause)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 func TestGroup_EndsWithTheLastOfItsDeliveries(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t.Context())
+	g := newGroup(t.Context(), 3)
 	var first, second, third Held
 	begin := func(h *Held) {
 		h.deadline = time.Now().Add(time.Minute)
@@ -23,7 +23,6 @@ func TestGroup_EndsWithTheLastOfItsDeliveries(t *testing.T) {
 	first.stop(store.ErrCancelled) // while others are still to join
 	begin(&second)
 	begin(&third)
-	g.leave(nil)
 	second.stop(store.ErrCancelled)
 	second.stop(store.ErrCancelled)
 	if err := g.ctx.Err(); err != nil {
@@ -35,12 +34,14 @@ func TestGroup_EndsWithTheLastOfItsDeliveries(t *testing.T) {
 	}
 }
 
-func TestGroup_WithoutDeliveriesEnds(t *testing.T) {
+func TestGroup_EndsIfNoDeliveryIsStarted(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t.Context())
-	g.join()
+	g := newGroup(t.Context(), 2)
 	g.leave(store.ErrCancelled)
-	g.leave(nil)
+	if err := g.ctx.Err(); err != nil {
+		t.Fatalf("%v while a delivery can be started", err)
+	}
+	g.leave(store.ErrCancelled)
 	if g.ctx.Err() == nil {
 		t.Error("the context lives on")
 	}

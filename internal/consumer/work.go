@@ -76,14 +76,13 @@ func (w *work) finish() (returned, done <-chan struct{}) {
 // accept takes over what a claim has brought; a consumer that is stopping releases it.
 // The leases are counted from before the claim, so that the estimate can only be too
 // short.
-func (w *work) accept(life context.Context, p store.Partition, deliveries []store.Delivery, claimed time.Time) {
-	all := w.newHeld(len(deliveries))
-	now, deadline := time.Now(), claimed.Add(w.config.Lease)
-	for i, h := range all {
-		h.Partition, h.Delivery, h.settler = p, deliveries[i], w.settler
-		h.since, h.queued, h.deadline = claimed, now, deadline
+func (w *work) accept(life context.Context, p store.Partition, deliveries []store.Delivery, began time.Time) {
+	all, claim := w.newHeld(deliveries), &claimed{began: began, ended: time.Now()}
+	deadline := began.Add(w.config.Lease)
+	for _, h := range all {
+		h.Partition, h.settler, h.claim, h.deadline = p, w.settler, claim, deadline
 		if w.config.MaxHold > 0 {
-			h.until = claimed.Add(w.config.MaxHold)
+			h.until = began.Add(w.config.MaxHold)
 		}
 		if w.config.AtMostOnce {
 			h.phase = settled
@@ -99,20 +98,25 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 	w.ring()
 }
 
-// newHeld returns n of them: for batches, of which all are done at about the same time, in
-// one piece of memory, elsewhere each of its own, so that a slow handler does not keep the
-// messages of others in memory.
-func (w *work) newHeld(n int) []*Held {
-	all := make([]*Held, n)
+// newHeld returns what is held of deliveries: for batches, of which all are done at about the
+// same time, in one piece of memory and where the deliveries are; elsewhere each with a copy of
+// its delivery, so that a slow handler does not keep the messages of others in memory.
+func (w *work) newHeld(deliveries []store.Delivery) []*Held {
+	all := make([]*Held, len(deliveries))
 	if w.config.HandleBatch != nil {
-		chunk := make([]Held, n)
+		chunk := make([]Held, len(deliveries))
 		for i := range all {
-			all[i] = &chunk[i]
+			all[i], chunk[i].Delivery = &chunk[i], &deliveries[i]
 		}
 		return all
 	}
 	for i := range all {
-		all[i] = &Held{}
+		alone := &struct {
+			Held
+			delivery store.Delivery
+		}{delivery: deliveries[i]}
+		alone.Delivery = &alone.delivery
+		all[i] = &alone.Held
 	}
 	return all
 }
@@ -252,19 +256,17 @@ func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
 	h.turn.Lock() // the handler may have left a goroutine that settles
 	defer h.turn.Unlock()
 	w.report(h, err)
-	item, v, ok := w.concluded(h, cause, err, took)
-	if ok {
-		h.setUnderWay(time.Now().Add(w.config.Lease))
+	if item, v, ok := w.concluded(h, time.Now().Add(w.config.Lease), cause, err, took); ok {
 		w.startSettling(target{h.Partition, v}, item)
 	}
 }
 
-// concluded returns the verdict on a delivery whose handler has returned, unless it needs
-// none: the handler has settled it, the store has given it to somebody else, or it was
-// acked before.
-func (w *work) concluded(h *Held, cause, err error, took time.Duration) (settling, store.Verdict, bool) {
-	phase, _ := h.state()
-	if phase == settled && !h.isLost() && !w.config.AtMostOnce {
+// concluded returns the verdict on a delivery whose handler has returned, which is underWay
+// then, for until at most, unless it needs none: the handler has settled it, the store has
+// given it to somebody else, or it was acked before.
+func (w *work) concluded(h *Held, until time.Time, cause, err error, took time.Duration) (settling, store.Verdict, bool) {
+	phase, lost := h.conclude(until)
+	if phase == settled && !lost && !w.config.AtMostOnce {
 		w.over(h) // by the handler
 		return settling{}, "", false
 	}
@@ -277,11 +279,11 @@ func (w *work) concluded(h *Held, cause, err error, took time.Duration) (settlin
 	if phase != settled {
 		return item, v.Verdict, true
 	}
-	var lost error
-	if h.isLost() {
-		lost = store.ErrLeaseLost // which has been logged
+	var why error
+	if lost {
+		why = store.ErrLeaseLost // which has been logged
 	}
-	w.settler.outcomes.pass(item.outcome(v.Verdict, store.CodeOK, lost))
+	w.settler.outcomes.pass(item.outcome(v.Verdict, store.CodeOK, why))
 	w.over(h)
 	return settling{}, "", false
 }
