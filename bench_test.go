@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -185,25 +186,48 @@ func BenchmarkDrain(b *testing.B) {
 // takes 500 messages at a time.
 func BenchmarkDrainBatch(b *testing.B) {
 	q, m := benchQueue(b)
-	var n [2]int64
-	var took, client [2]float64
+	var singly, batches drained
 	for b.Loop() {
-		for way := range n {
+		for _, way := range []*drained{&singly, &batches} {
 			const messages = 50_000
 			fill(b, q, messages, dueq.Message{Body: make([]byte, benchBody)})
+			runtime.GC() // of what sending has left
 			m.start()
-			drain(b, q, messages, way == 1)
-			n[way] += messages
-			took[way] += time.Since(m.began).Seconds()
-			client[way] += processorTime(b) - m.client
+			way.begin()
+			drain(b, q, messages, way == &batches)
+			way.add(m, messages)
 		}
 	}
-	b.ReportMetric(float64(n[0])/took[0], "singly-msg/s")
-	b.ReportMetric(float64(n[1])/took[1], "batches-msg/s")
-	b.ReportMetric(client[0]*1e6/float64(n[0]), "singly-client-cpu-us/msg")
-	b.ReportMetric(client[1]*1e6/float64(n[1]), "batches-client-cpu-us/msg")
-	b.ReportMetric(took[0]/took[1], "rate-ratio")
-	b.ReportMetric(client[1]/client[0], "client-cpu-ratio")
+	singly.report(b, "singly")
+	batches.report(b, "batches")
+	b.ReportMetric(singly.took/singly.n/(batches.took/batches.n), "rate-ratio")
+	b.ReportMetric(batches.client/batches.n/(singly.client/singly.n), "client-cpu-ratio")
+}
+
+// drained is what the messages that were consumed in one way have cost.
+type drained struct {
+	n, took, client, allocations, bytes float64
+	before                              runtime.MemStats
+}
+
+func (d *drained) begin() { runtime.ReadMemStats(&d.before) }
+
+func (d *drained) add(m *meter, messages int64) {
+	d.n += float64(messages)
+	d.took += time.Since(m.began).Seconds()
+	d.client += processorTime(m.b) - m.client
+	var after runtime.MemStats
+	runtime.ReadMemStats(&after)
+	d.allocations += float64(after.Mallocs - d.before.Mallocs)
+	d.bytes += float64(after.TotalAlloc - d.before.TotalAlloc)
+}
+
+func (d *drained) report(b *testing.B, way string) {
+	b.Helper()
+	b.ReportMetric(d.n/d.took, way+"-msg/s")
+	b.ReportMetric(d.client*1e6/d.n, way+"-client-cpu-us/msg")
+	b.ReportMetric(d.allocations/d.n, way+"-allocs/msg")
+	b.ReportMetric(d.bytes/d.n, way+"-B/msg")
 }
 
 // drain consumes n messages.
