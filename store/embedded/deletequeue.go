@@ -38,8 +38,8 @@ func (s *Store) DeleteQueue(ctx context.Context, queue string, force bool) error
 	if s.log == nil {
 		return nil
 	}
-	for _, messages := range remains {
-		messages.each(s.live.drop)
+	for _, all := range remains {
+		all.each(s.live.drop)
 	}
 	return logError(s.log.Kept(ctx, s.log.End()))
 }
@@ -47,7 +47,7 @@ func (s *Store) DeleteQueue(ctx context.Context, queue string, force bool) error
 // takeOut removes a queue unless it has messages, which only force removes. It returns the
 // messages of each partition, which nobody else sees any more. All partitions are locked at
 // a time, so that none gets a message after it was found to be empty.
-func (s *Store) takeOut(name string, force bool) (map[int]*index, error) {
+func (s *Store) takeOut(name string, force bool) (map[int]stock, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q := s.queues[name]
@@ -68,23 +68,33 @@ func (s *Store) takeOut(name string, force bool) (map[int]*index, error) {
 	if s.log != nil {
 		s.log.Append(appendDeleted(name))
 	}
-	remains := make(map[int]*index, len(order))
+	remains := make(map[int]stock, len(order))
 	for _, i := range order {
 		remains[i] = q.partitions[i].vanish()
 	}
 	return remains, nil
 }
 
-// vanish makes a partition one that is empty, for those who still know it, and returns its
-// messages. From then on it writes nothing to the log.
-func (p *partition) vanish() *index {
-	messages := p.byID
+// stock is the messages of a partition, done ones included.
+type stock struct{ live, done index }
+
+func (p *partition) stock() stock { return stock{p.byID, p.done.byID} }
+
+func (k stock) each(visit func(*entry)) {
+	k.live.each(visit)
+	k.done.each(visit)
+}
+
+// vanish makes a partition one that is empty, for those who still know it, and returns what
+// it had. From then on it writes nothing to the log.
+func (p *partition) vanish() stock {
+	all := p.stock()
 	p.empty()
 	p.vanished = true
 	if p.journal != nil {
 		p.journal.vanished = true
 	}
-	return &messages
+	return all
 }
 
 // deleted does what a frame says about a queue that was deleted.
@@ -94,7 +104,7 @@ func (s *Store) deleted(name string) {
 		return // its other frames were dropped by merges
 	}
 	for _, p := range q.partitions {
-		p.byID.each(s.live.drop)
+		p.stock().each(s.live.drop)
 	}
 	delete(s.queues, name)
 }

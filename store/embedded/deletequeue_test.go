@@ -32,6 +32,22 @@ func pushSome(t *testing.T, s *Store, p store.Partition, producer string, n int)
 	}
 }
 
+// ackAll claims n messages and acks them.
+func ackAll(t *testing.T, s *Store, p store.Partition, n int) {
+	t.Helper()
+	result, err := s.Claim(t.Context(), p, store.ClaimRequest{Consumer: "c", Number: 1, Max: n, Lease: 1000})
+	if err != nil || len(result.Deliveries) != n {
+		t.Fatalf("claimed %d, %v, want %d", len(result.Deliveries), err, n)
+	}
+	r := store.SettleRequest{Verdict: store.Ack}
+	for _, d := range result.Deliveries {
+		r.Items = append(r.Items, store.Settlement{Receipt: d.Receipt})
+	}
+	if _, err := s.Settle(t.Context(), p, r); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // A merge has chosen what to write down again when the queue is deleted: none of that may be
 // in the log behind the deletion.
 func TestDeleteQueue_MergeUnderWay(t *testing.T) {
@@ -94,7 +110,12 @@ func TestDeleteQueue_MergesGiveBackItsSpace(t *testing.T) {
 		kept := store.Partition{Queue: "kept"}
 		pushSome(t, s, kept, "p", 10)
 		needed := s.live.bytes.Load()
-		pushSome(t, s, store.Partition{Queue: "orders"}, "p", 200)
+		p, history := store.Partition{Queue: "orders"}, int64(3_600_000)
+		if _, err := s.Configure(t.Context(), p.Queue, store.Change{Create: true, History: &history}); err != nil {
+			t.Fatal(err)
+		}
+		pushSome(t, s, p, "p", 200)
+		ackAll(t, s, p, 100) // which become done
 		if err := s.DeleteQueue(t.Context(), "orders", true); err != nil {
 			t.Fatal(err)
 		}
