@@ -189,3 +189,80 @@ func TestSlots_WhatIsNotWantedAnyMoreGoesToOthers(t *testing.T) {
 		t.Error("a slot that was given up did not get to the one who waits")
 	}
 }
+
+// Handlers that take less time than the clock can measure take turns, too.
+func TestSlots_HandlersThatTakeNoTimeTakeTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slots := NewSlots(1)
+		running, waiting := slots.Share(1, 1), slots.Share(1, 1)
+		if running.ask(1) != 1 || !running.start() || waiting.ask(1) != 0 {
+			t.Fatal("want the slot for the first")
+		}
+		runs := map[*Share]int{}
+		for range 100 {
+			if runs[running]++; running.again(0) {
+				continue
+			}
+			running.ask(1)
+			if running, waiting = waiting, running; !running.start() {
+				t.Fatal("the slot was given up, and nobody has it")
+			}
+		}
+		if runs[running] < 40 || runs[waiting] < 40 {
+			t.Errorf("%d and %d handlers, want about 50 each", runs[running], runs[waiting])
+		}
+	})
+}
+
+func TestSlots_HigherLimitIsUsedAtOnce(t *testing.T) {
+	t.Parallel()
+	slots := NewSlots(3)
+	share := slots.Share(1, 1)
+	if share.ask(3) != 1 || !share.start() || share.start() {
+		t.Fatal("want one slot")
+	}
+	share.limit(2)
+	if !share.start() || share.start() {
+		t.Error("want one slot more, which is free")
+	}
+}
+
+func TestSlots_ReservedOnesThatAreGivenUpGoToThoseWhoWait(t *testing.T) {
+	t.Parallel()
+	slots := NewSlots(2)
+	holder, waiter := slots.Share(1, 2), slots.Share(1, 2)
+	if holder.ask(2) != 2 || waiter.ask(1) != 0 || waiter.start() {
+		t.Fatal("want both slots reserved for the first")
+	}
+	holder.trim(1)
+	if !waiter.start() || waiter.start() {
+		t.Error("want the slot for the one who waits, without being asked again")
+	}
+}
+
+// A queue whose handler hung is behind the others for 10 s of one handler, not for as long as
+// it hung.
+func TestSlots_DebtHasABound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slots := NewSlots(1)
+		hung, other := slots.Share(1, 1), slots.Share(1, 1)
+		if hung.ask(1) != 1 || !hung.start() || other.ask(1) != 0 {
+			t.Fatal("want the slot for the first")
+		}
+		pause(t.Context(), 10*time.Minute)
+		if hung.again(10*time.Minute) || !other.start() || hung.ask(1) != 0 {
+			t.Fatal("want the slot for the other")
+		}
+		runs := 1
+		for pause(t.Context(), time.Second); other.again(time.Second); pause(t.Context(), time.Second) {
+			if runs++; runs > 60 {
+				t.Fatalf("the other queue has had %d handlers of a second", runs)
+			}
+		}
+		if runs < 5 || runs > 20 || !hung.start() {
+			t.Errorf("%d handlers of a second before the slot came back, want about 10", runs)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package idle_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -49,6 +50,42 @@ func TestMap_DropsWhatIsNotUsed(t *testing.T) {
 		m.Drop(func(key string) bool { return strings.HasSuffix(key, "used") })
 		if n := size(m); n != 1 {
 			t.Errorf("%d values after the drop, want 1", n)
+		}
+	})
+}
+
+func TestMap_DropTakesUsedAndUnusedButNotTheKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		kept := new(int)
+		m := idle.NewMap[string](period, func(v *int) bool { return v == kept })
+		defer m.Stop()
+		m.Get("kept", func(string) *int { return kept })
+		m.Get("old", makeInt)
+		pass(period)
+		m.Get("young", makeInt)
+		m.Get("other", makeInt)
+		m.Drop(func(key string) bool { return key != "other" })
+		var left []string
+		m.All(func(key string, _ *int) { left = append(left, key) })
+		slices.Sort(left)
+		if want := []string{"kept", "other"}; !slices.Equal(left, want) {
+			t.Errorf("%q are left, want %q", left, want)
+		}
+	})
+}
+
+func TestTicker_StopEndsTheTickThatIsToCome(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ticks := 0
+		ticker := idle.NewTicker(period, func() int { ticks++; return 1 })
+		ticker.Start()
+		pass(period)
+		ticker.Stop()
+		pass(10 * period)
+		if ticks != 1 {
+			t.Errorf("%d ticks, want the one before Stop", ticks)
 		}
 	})
 }

@@ -6,6 +6,9 @@ import "slices"
 func mistakes() []mutant {
 	return slices.Concat(
 		ofTheDisk(), ofTheLog(), ofTheProofs(), ofOpening(), ofTheSpace(), ofMerges(), ofThePace(), ofTheEngine(), ofTheScripts(),
+		ofRemembering(), ofRememberingInRedis(), ofRetention(), ofRetentionInRedis(), ofTheHistory(), ofTheHistoryInRedis(),
+		ofDeleting(), ofDeletingInRedis(), ofRecurring(), ofRecurringInRedis(), ofSchedules(), ofOccurrences(),
+		ofSlots(), ofWorkers(), ofIdleMaps(),
 	)
 }
 
@@ -13,10 +16,18 @@ const (
 	diskDir     = "store/embedded/internal/disk/"
 	walDir      = "store/embedded/internal/wal/"
 	embeddedDir = "store/embedded/"
-	scriptsDir  = "store/redisstore/scripts/"
+	redisDir    = "store/redisstore/"
+	scriptsDir  = redisDir + "scripts/"
+	seriesDir   = "internal/series/"
+	consumerDir = "internal/consumer/"
+	idleDir     = "internal/idle/"
 
 	diskPkg     = "./store/embedded/internal/disk"
 	walPkg      = "./store/embedded/internal/wal"
 	embeddedPkg = "./store/embedded"
 	redisPkg    = "./store/redisstore"
+	seriesPkg   = "./internal/series"
+	consumerPkg = "./internal/consumer"
+	idlePkg     = "./internal/idle"
+	rootPkg     = "."
 )

@@ -146,7 +146,7 @@ func TestNext_IntervalKeepsItsPhase(t *testing.T) {
 		t.Fatal(err)
 	}
 	const minute = 60_000
-	for _, test := range []struct{ after, want int64 }{{5, 15}, {6, 15}, {15, 25}, {24, 25}, {25, 35}, {1000, 1005}, {3, 15}} {
+	for _, test := range []struct{ after, want int64 }{{5, 15}, {6, 15}, {15, 25}, {24, 25}, {25, 35}, {1000, 1005}, {3, 15}, {-30, 15}} {
 		if got, err := s.Next(5*minute, test.after*minute); got != test.want*minute || err != nil {
 			t.Errorf("after minute %d: %d ms, %v, want minute %d", test.after, got, err, test.want)
 		}
@@ -163,6 +163,13 @@ func TestNext_Over(t *testing.T) {
 		if at, err := s.Next(0, 0); !errors.Is(err, ErrOver) {
 			t.Errorf("%s: %d, %v, want ErrOver", text, at, err)
 		}
+	}
+	s := &Schedule{every: mostEvery}
+	if at, err := s.Next(0, 0); at != store.MaxDelay || err != nil {
+		t.Errorf("in 10 years: %d, %v", at, err)
+	}
+	if at, err := s.Next(1, 0); !errors.Is(err, ErrOver) {
+		t.Errorf("in 10 years and a millisecond: %d, %v, want ErrOver", at, err)
 	}
 }
 

@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -45,5 +46,44 @@ func TestSettle_FullDiskMakesNoLetterUntilThereIsSpace(t *testing.T) {
 	r.must(err)
 	if codes[0] != store.CodeOK || letter.State != store.Dead || len(letter.Body) != len(series.Body) {
 		t.Errorf("%s, a %s letter of %d bytes, want ok and the message's body", codes[0], letter.State, len(letter.Body))
+	}
+}
+
+// On a full disk a call has the bytes that it asked for and no more, so a letter takes no more
+// than that: with the longest text, that of the call or one of before, and with bodies and
+// headers of any size.
+func TestSettle_LetterTakesNoMoreThanWasAskedFor(t *testing.T) {
+	t.Parallel()
+	const many = 50
+	long := strings.Repeat("f", store.MaxFailure)
+	for _, texts := range [][2]string{{"", ""}, {"", long}, {long, ""}} {
+		for _, size := range []int{0, 10, 10_000} {
+			r := fullRig(t, faultdisk.New())
+			r.p = store.Partition{Queue: strings.Repeat("q", store.MaxQueueName), Index: store.MaxPartitions - 1}
+			var items, failures []store.Settlement
+			for n := 1; n <= many; n++ {
+				m := message(n)
+				m.Key, m.Repeat, m.Body = strings.Repeat("k", store.MaxKey-2)+fmt.Sprintf("%02d", n), strings.Repeat("r", store.MaxRepeat), make([]byte, size)
+				r.push(m)
+			}
+			for _, d := range r.claimN(many).Deliveries {
+				failures = append(failures, store.Settlement{Receipt: d.Receipt, Failure: texts[0]})
+			}
+			r.settle(store.Nack, failures...)
+			for i, d := range r.claimN(many).Deliveries {
+				items = append(items, store.Settlement{
+					Receipt: d.Receipt, Failure: texts[1], Letter: id(1_000_000 + i),
+					Next: &store.Occurrence{Due: r.clock.Now().UnixMilli() + 3_600_000, Repeat: d.Repeat},
+				})
+			}
+			request := store.SettleRequest{Verdict: store.Reject, Items: items}
+			part := r.inner()
+			before, asked := r.log.End(), settleEffort(&request, part.lettersSize(&request)).size
+			r.settle(request.Verdict, items...)
+			if took := int(r.log.End() - before); took > asked || r.stats().Dead != many {
+				t.Errorf("bodies of %d bytes, texts of %d and %d: took %d bytes, asked for %d; %d letters, want %d",
+					size, len(texts[0]), len(texts[1]), took, asked, r.stats().Dead, many)
+			}
+		}
 	}
 }

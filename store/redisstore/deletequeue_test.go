@@ -228,21 +228,34 @@ func (b *breaking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 // A deletion that ends after any of its calls can be repeated, or the queue be used again.
 func TestDeleteQueue_BrokenOffAnywhere(t *testing.T) {
 	t.Parallel()
-	for _, goOn := range []bool{false, true} {
-		for _, force := range []bool{false, true} {
-			for calls := int64(1); ; calls++ {
-				if deletionEnded(t, calls, force, goOn) {
-					t.Logf("force %v: %d calls", force, calls)
-					break
-				}
+	for i := range 8 {
+		force, goOn, ahead := i&1 != 0, i&2 != 0, i&4 != 0
+		for calls := int64(1); ; calls++ {
+			if deletionEnded(t, calls, force, goOn, ahead) {
+				t.Logf("force %v: %d calls", force, calls)
+				break
 			}
 		}
 	}
 }
 
+// setAhead gives the settings of a queue a version that is an hour ahead, as if the clock had
+// been set back since they were changed: versions that follow are not instants then.
+func (r *rig) setAhead(partitions int) {
+	r.t.Helper()
+	version := time.Now().Add(time.Hour).UnixMilli()
+	keys := []string{r.metaKey("q")}
+	for i := range partitions {
+		keys = append(keys, r.partitionKeys(store.Partition{Queue: "q", Index: i}, allKeys)[0])
+	}
+	for _, key := range keys {
+		r.must(r.rdb.HSet(r.ctx(), key, "version", version).Err())
+	}
+}
+
 // deletionEnded breaks a deletion off after n calls, and reports whether that was too
 // late.
-func deletionEnded(t *testing.T, calls int64, force, goOn bool) bool {
+func deletionEnded(t *testing.T, calls int64, force, goOn, ahead bool) bool {
 	t.Helper()
 	r := sharedRig(t)
 	partitions, most := 2, int64(9)
@@ -250,6 +263,9 @@ func deletionEnded(t *testing.T, calls int64, force, goOn bool) bool {
 	r.push(r.messages(1, 10)...)
 	if !force {
 		r.settle(store.Ack, r.claim(1)...)
+	}
+	if ahead {
+		r.setAhead(partitions)
 	}
 	hook := &breaking{}
 	hook.left.Store(1 << 40)
@@ -294,6 +310,101 @@ func deletionEnded(t *testing.T, calls int64, force, goOn bool) bool {
 	}
 	r.wantClean()
 	return false
+}
+
+// interrupting is a hook that does something before one of the commands.
+type interrupting struct {
+	left atomic.Int64
+	do   func()
+}
+
+func (i *interrupting) pass() {
+	if i.left.Add(-1) == 0 {
+		i.do()
+	}
+}
+
+func (i *interrupting) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (i *interrupting) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		i.pass()
+		return next(ctx, cmd)
+	}
+}
+
+func (i *interrupting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		i.pass()
+		return next(ctx, cmds)
+	}
+}
+
+// A message that comes at any moment of a deletion without force is there afterwards: in the
+// queue, which goes on with all that it had, or in a new one.
+func TestDeleteQueue_MessageThatComesMeanwhile(t *testing.T) {
+	t.Parallel()
+	refused := 0
+	for calls := int64(1); ; calls++ {
+		interrupted, err := sendDuringDeletion(t, calls)
+		if !interrupted {
+			t.Logf("%d calls, refused after %d of them", calls-1, refused)
+			break
+		}
+		if err != nil {
+			refused++
+		}
+	}
+	if refused == 0 {
+		t.Error("no deletion was refused")
+	}
+}
+
+// sendDuringDeletion deletes a queue of two partitions, and has a message sent to the second
+// before the n-th command of that.
+func sendDuringDeletion(t *testing.T, n int64) (interrupted bool, deleted error) {
+	t.Helper()
+	r := sharedRig(t)
+	partitions := 2
+	r.configure(store.Change{Create: true, Partitions: &partitions})
+	r.push(r.messages(1, 10)...)
+	r.settle(store.Ack, r.claim(1)...)
+	sender := r.another()
+	sender.p.Index = 1
+	stored := false
+	hook := &interrupting{do: func() {
+		interrupted = true
+		ctx, end := context.WithTimeout(r.ctx(), 20*time.Millisecond) // it waits where pushes are kept out
+		defer end()
+		_, err := sender.Push(ctx, sender.p, sender.request(sender.messages(1, 10)))
+		stored = err == nil
+	}}
+	rdb := redistest.Shared(t).Client(t)
+	rdb.AddHook(hook)
+	deleting := newRigWith(t, rdb, r.config)
+	deleting.stats() // it has inspected the server
+	hook.left.Store(n)
+	deleted = deleting.DeleteQueue(t.Context(), "q", false)
+	if deleted != nil && !errors.Is(deleted, store.ErrNotEmpty) {
+		t.Fatalf("call %d: %v", n, deleted)
+	}
+	if !stored {
+		return interrupted, deleted
+	}
+	after := r.another()
+	st := after.stats()
+	sent := map[bool]int64{true: 1, false: 2}[deleted == nil]
+	if st.Ready != 1 || st.Counters.Sent != sent {
+		t.Fatalf("call %d: deleted: %v; %+v, want 1 ready and %d sent", n, deleted, st, sent)
+	}
+	if until := after.rdb.HGet(r.ctx(), r.metaKey("q"), "deleting").Val(); until != "" && until != "0" {
+		t.Fatalf("call %d: deleted: %v; sends wait until %s", n, deleted, until)
+	}
+	for i := range partitions {
+		after.p.Index = i
+		after.wantClean()
+	}
+	return interrupted, deleted
 }
 
 // A queue on several servers, one of which does not answer: the deletion fails, says so, and

@@ -2,23 +2,50 @@ package storetest
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
 
-// shortTTL is the TTL in ms of messages that are to expire within a test: enough for
-// two calls even on a busy machine with a real clock.
+// shortTTL is the TTL in ms of messages that are to expire within a test. Those that must be
+// claimed before that are sent with takeExpiring.
 const shortTTL = 50
 
-// expire lets a message's TTL pass without claiming it. Whether it has passed is
-// read off the store's clock by a message in another queue that is due later.
+// takeExpiring sends a message that is going to expire, and claims it. Where the clock is
+// real, it can expire before the claim, which then removes it: so another one is sent, with
+// twice the TTL. It returns the TTL, and how many have expired.
+func (d *desk) takeExpiring(edits ...func(*store.Message)) (r store.Receipt, span, expired int64) {
+	d.t.Helper()
+	for span = shortTTL; span < hour; span *= 2 {
+		id := d.send(append(slices.Clone(edits), ttl(span))...)
+		if got := d.claim("c", 1).Deliveries; len(got) == 1 {
+			d.wantEqual("claimed", got[0].Receipt.ID, id)
+			return got[0].Receipt, span, expired
+		}
+		if rec, err := d.s.Get(d.t.Context(), d.p, byID(id)); err == nil {
+			d.wantEqual("state", rec.State, store.Done) // expired
+		}
+		expired++
+	}
+	d.t.Fatal("an hour is over between two calls")
+	return r, 0, 0
+}
+
+// outlive lets a TTL pass. Whether it has passed is read off the store's clock by a message in
+// another queue that is due later.
+func (d *desk) outlive(ttl int64) {
+	d.t.Helper()
+	d.pass(time.Duration(ttl+1) * time.Millisecond)
+}
+
+// expire lets the shortTTL of a message pass without claiming it.
 func (d *desk) expire(id store.ID) {
 	d.t.Helper()
 	if d.get(byID(id)).Expiry == 0 {
 		d.t.Fatalf("message %v never expires", id)
 	}
-	d.pass((shortTTL + 1) * time.Millisecond)
+	d.outlive(shortTTL)
 }
 
 // dead sends a message and has it rejected.

@@ -245,18 +245,20 @@ func testDedupLapses(d *desk) {
 func testDedupReopen(d *desk) {
 	gone := d.send(named("gone"), remember(hour))
 	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	live := d.send(named("live"), remember(hour))
+	live, unnamed := d.send(named("live"), remember(hour)), d.send(remember(hour))
 	short := d.send(named("without"))
 	d.s = d.h.Reopen(d.t)
 	d.wantKnown(gone, "gone")
 	d.wantEqual("without a window", d.push(d.message(named("without"))), []store.PushResult{{Code: store.CodeKnown, Holder: short}})
 	d.wantEqual("live", d.push(d.message(named("live"))), []store.PushResult{{Code: store.CodeKnown, Holder: live}})
-	d.wantCodes("cancel", d.cancel(byID(live), byID(short)), store.CodeOK, store.CodeOK)
+	d.wantCodes("cancel", d.cancel(byID(live), byID(short), byID(unnamed)), store.CodeOK, store.CodeOK, store.CodeOK)
 	d.s = d.h.Reopen(d.t)
 	d.wantKnown(gone, "gone")
 	d.wantKnown(live, "live")
+	d.wantPushed(d.push(d.message(again(unnamed))), store.CodeOK)
+	d.wantGone(byID(unnamed))
 	d.send(named("without"))
-	d.wantEqual("remembered", d.stats().Remembered, int64(2))
+	d.wantEqual("remembered", d.stats().Remembered, int64(3))
 }
 
 func testDedupExpired(d *desk) {

@@ -39,6 +39,21 @@ func histories() []testCase {
 		}},
 		{"ByCountTheOldestGo", "", testDoneByCount},
 		{"ByAge", manualClock, testDoneByAge},
+		{"OverAge", "", testDoneOverAge},
+		{"LastOfAKeyAreFound", "", testDoneOfOneKey},
+		{"ClockThatWasSetBack", manualClock, testDoneByKeyWhenTheClockWasSetBack},
+		{"IsNoMemory", "", testDoneIsNoMemory},
+		{"Ending/ExpiryAfterAFailure", "", func(d *desk) {
+			d.keepDone(hour, 0)
+			r, span, expired := d.takeExpiring(key("k"), attempts(5))
+			d.outlive(span)
+			d.wantSettled(store.Nack, r, store.CodeOK)
+			d.takeNothing("c")
+			rec := d.wantState(r.ID, store.Done)
+			d.wantEqual("ending, attempts", []any{rec.Ending, rec.Attempt}, []any{store.EndingExpired, 1})
+			d.wantFound("k", r.ID, store.Done)
+			d.wantEqual("expired", d.stats().Counters.Expired, expired+1)
+		}},
 		{"SharesOfPartitions", "", testDoneShares},
 		{"DefaultCount", "", func(d *desk) {
 			s := store.Settings{Partitions: 4, History: 1}
@@ -136,12 +151,6 @@ func doneEndings() []doneEnding {
 			d.expire(id)
 			d.takeNothing("c")
 		}},
-		{"ExpiryAfterAFailure", shortTTL, store.EndingExpired, 1, func(d *desk, id store.ID) {
-			r := d.await("c").Receipt
-			d.expire(id)
-			d.wantSettled(store.Nack, r, store.CodeOK)
-			d.takeNothing("c")
-		}},
 	}
 }
 
@@ -222,12 +231,16 @@ func testDoneSentAgain(d *desk) {
 	m.New = false
 	d.wantPushed(d.push(m), store.CodeOK)
 	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+	first := d.wantState(m.ID, store.Done)
+	d.pass(2 * time.Millisecond)
 	m.Body = []byte("another")
 	d.wantPushed(d.push(m), store.CodeOK)
 	d.wantState(m.ID, store.Ready)
 	d.wantEqual("done", recordIDs(d.list(store.Done, 10)), []store.ID{m.ID})
 	d.wantCodes("cancel", d.cancel(byID(m.ID)), store.CodeOK)
-	d.wantEqual("ending", d.wantState(m.ID, store.Done).Ending, store.EndingCancelled)
+	second := d.wantState(m.ID, store.Done)
+	d.wantEqual("ending", second.Ending, store.EndingCancelled)
+	d.wantEqual("ended later", second.At > first.At, true)
 	d.wantEqual("done", d.stats().Done, int64(1))
 	d.wantEqual("body", string(d.get(byID(m.ID)).Body), "another")
 }
@@ -325,6 +338,81 @@ func testDoneByAge(d *desk) {
 	d.wantState(first, store.Done) // until something ends or is asked for
 	d.takeNothing("c")
 	d.wantGone(byID(first))
+}
+
+func testDoneOverAge(d *desk) {
+	const age = 50
+	d.keepDone(age, 0)
+	id := d.send()
+	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+	d.pass(age * time.Millisecond)
+	d.takeNothing("c")
+	d.wantGone(byID(id))
+	d.wantEqual("done", d.stats().Done, int64(0))
+}
+
+// Of the messages of one key, the 16 that ended last are found by it.
+func testDoneOfOneKey(d *desk) {
+	const found, more = 16, 2
+	d.keepDone(hour, 0)
+	var ids []store.ID
+	for range found + more {
+		ids = append(ids, d.send(key("k")))
+		d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+	}
+	for _, id := range slices.Backward(ids[more:]) {
+		d.wantFound("k", id, store.Done)
+		d.wantEqual("purged", d.purge(store.Done, 10, id), 1)
+	}
+	d.wantGone(byKey("k"))
+	d.wantEqual("done", d.stats().Done, int64(more))
+}
+
+// The one that ended last by the store's clock is found, also when the clock was set back
+// since.
+func testDoneByKeyWhenTheClockWasSetBack(d *desk) {
+	d.keepDone(3*hour, 0)
+	d.wantInOrderOfTime(store.Done, func() store.ID {
+		id := d.send(key("k"))
+		d.wantSettled(store.Ack, d.takeOf(id), store.CodeOK)
+		return id
+	})
+}
+
+// wantInOrderOfTime ends three messages with the key "k", the first an hour later than the
+// others by the clock.
+func (d *desk) wantInOrderOfTime(state store.State, end func() store.ID) {
+	d.t.Helper()
+	last := end()
+	d.h.Advance(-time.Hour)
+	first := end()
+	d.h.Advance(time.Second)
+	second := end()
+	for _, id := range []store.ID{last, second, first} {
+		d.wantFound("k", id, state)
+		d.wantEqual("purged", d.purge(state, 10, id), 1)
+	}
+	d.wantGone(byKey("k"))
+}
+
+// What is remembered of a message does not depend on whether it is kept.
+func testDoneIsNoMemory(d *desk) {
+	d.keepDone(hour, 0)
+	ends := []func(id store.ID){
+		func(id store.ID) { d.wantSettled(store.Ack, d.takeOf(id), store.CodeOK) },
+		func(id store.ID) { d.wantCodes("cancel", d.cancel(byID(id)), store.CodeOK) },
+	}
+	for i, end := range ends {
+		name := fmt.Sprint("name ", i)
+		end(d.send(named(name)))
+		second := d.send(named(name), remember(hour)) // nothing is remembered of the first
+		end(second)
+		known := d.push(d.message(named(name)), d.message(again(second)))
+		d.wantEqual("sent again", known, []store.PushResult{{Code: store.CodeKnown, Holder: second}, {}})
+		d.wantState(second, store.Done)
+	}
+	d.wantEqual("live", d.liveOnes(), int64(0))
+	d.wantEqual("remembered", d.stats().Remembered, int64(len(ends)))
 }
 
 func testDoneShares(d *desk) {

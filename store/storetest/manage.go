@@ -45,20 +45,18 @@ func expiry() []testCase {
 			d.wantCounters(store.Counters{Sent: 1, Expired: 1})
 		}},
 		{"NotAgainAfterANack", "", func(d *desk) {
-			id := d.send(ttl(shortTTL))
-			r := d.await("c").Receipt
-			d.expire(id)
+			r, span, _ := d.takeExpiring()
+			d.outlive(span)
 			d.wantSettled(store.Nack, r, store.CodeOK)
 			d.takeNothing("c")
-			d.wantGone(byID(id))
+			d.wantGone(byID(r.ID))
 		}},
 		{"HolderMayFinish", "", func(d *desk) {
-			id := d.send(ttl(shortTTL))
-			r := d.await("c").Receipt
-			d.expire(id)
-			d.wantState(id, store.Leased)
+			r, span, expired := d.takeExpiring()
+			d.outlive(span)
+			d.wantState(r.ID, store.Leased)
 			d.wantSettled(store.Ack, r, store.CodeOK)
-			d.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
+			d.wantCounters(store.Counters{Sent: expired + 1, Expired: expired, Delivered: 1, Acked: 1})
 		}},
 		{"DueBeyondTheTTLIsRefused", "", func(d *desk) {
 			now := d.get(byID(d.send(delay(hour)))).At - hour
@@ -68,9 +66,10 @@ func expiry() []testCase {
 		}},
 		{"EndsWithARedrive", "", func(d *desk) {
 			for _, k := range []string{"", "k"} {
-				id := d.send(ttl(shortTTL), key(k))
-				d.wantSettled(store.Reject, d.await("c").Receipt, store.CodeOK)
-				d.expire(id)
+				r, span, _ := d.takeExpiring(key(k))
+				id := r.ID
+				d.wantSettled(store.Reject, r, store.CodeOK)
+				d.outlive(span)
 				d.wantPushed(d.redrive(id), store.CodeOK)
 				d.wantEqual("expiry", d.wantState(id, store.Ready).Expiry, int64(0))
 				if k != "" { // nobody may take the key as that of an expired message
@@ -99,6 +98,9 @@ func deadLetters() []testCase {
 		{"Redrive", "", testRedrive},
 		{"RedriveOnlyTheDead", "", testRedriveOnlyDead},
 		{"RedriveAfterADelay", "", testRedriveDelay},
+		{"ClockThatWasSetBack", manualClock, func(d *desk) {
+			d.wantInOrderOfTime(store.Dead, func() store.ID { return d.dead(key("k")) })
+		}},
 	}
 }
 

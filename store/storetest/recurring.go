@@ -30,6 +30,9 @@ func recurring() []testCase {
 		{"PartsAndPlainInOneCall", "", testPartMixed},
 		{"LetterNamesItsKey", "", testLetterKey},
 		{"LetterIsRedrivenBesideItsSeries", "", testLetterRedriven},
+		{"LetterKeepsTheLastFailureText", "", testLetterText},
+		{"SeriesOutlivesItsLetters", "", testSeriesOutlivesLetters},
+		{"AgainWithATTLIsRefused", "", testRecurringTTL},
 		{"WithoutNextTheMessageDies", "", testRecurringDies},
 		{"LostLeaseNeverBuries", expiring, testRecurringLeaseLost},
 		{"AckOnClaimLeases", "", testRecurringAckOnClaim},
@@ -381,6 +384,39 @@ func testLetterRedriven(d *desk) {
 	d.wantGone(byID(item.Letter))
 	d.wantEqual("of the key", d.get(byKey("k")).ID, id)
 	d.wantRefused("k", id)
+}
+
+func testLetterText(d *desk) {
+	d.recur(attempts(3))
+	d.part(store.Nack, d.parting(d.take("c").Receipt, daily, hour), store.CodeOK) // not the last one
+	item := d.parting(d.take("c").Receipt, daily, hour)
+	item.Failure = ""
+	d.part(store.Reject, item, store.CodeOK)
+	letter := d.wantState(item.Letter, store.Dead)
+	d.wantEqual("letter", []any{letter.Attempt, letter.Failures, letter.LastFailure}, []any{2, 2, "no luck"})
+}
+
+// What is known of a message is still known when the letters of its occurrences are gone.
+func testSeriesOutlivesLetters(d *desk) {
+	id := d.recur()
+	item := d.parting(d.take("c").Receipt, daily, 0)
+	d.part(store.Reject, item, store.CodeOK)
+	d.wantEqual("purged", d.purge(store.Dead, 10), 1)
+	rec := d.wantState(id, store.Ready)
+	d.wantEqual("deliveries", []int{rec.Attempt, rec.Earlier}, []int{1, 1})
+	d.part(store.Reject, item, store.CodeOK) // a repetition
+	v := d.take("c")
+	d.wantEqual("next", []any{v.Receipt.Attempt, v.Earlier}, []any{2, 1})
+	d.wantGone(byID(item.Letter))
+}
+
+// A TTL would end the series, not the occurrence.
+func testRecurringTTL(d *desk) {
+	id := d.recur()
+	r := d.take("c").Receipt
+	before := d.get(byID(id))
+	d.again(r, 0, &store.Occurrence{TTL: hour, Repeat: daily}, store.CodeExpires)
+	d.wantEqual("record", d.get(byID(id)), before)
 }
 
 func testRecurringDies(d *desk) {

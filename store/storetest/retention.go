@@ -42,6 +42,8 @@ func deadRetention() []testCase {
 		}},
 		{"LateVerdictsOnTheRemoved", "", testVerdictsOnTheRemoved},
 		{"BoundedSteps", "", testDeadInSteps},
+		{"DeathsInTheSameClaimCount", expiring, testDeadOfLostLeases},
+		{"RemovedOnesAreRemembered", "", testRemovedAreRemembered},
 		{"AfterReopening", reopening, func(d *desk) {
 			ids := d.manyDead(4)
 			d.configure(store.Change{MaxDead: pointer(int64(3)), DeadRetention: pointer(hour)})
@@ -56,6 +58,29 @@ func deadRetention() []testCase {
 			d.wantEqual("dead", len(d.list(store.Dead, 10)), 3)
 		}},
 	}
+}
+
+// A claim removes what is over the limits after it has ended the leases that ran out: a
+// message that dies by that counts.
+func testDeadOfLostLeases(d *desk) {
+	d.dead()
+	d.send(attempts(1))
+	d.start(shortLease, d.takeFor("c", shortLease).Receipt)
+	d.configure(store.Change{MaxDead: pointer(int64(1)), DeadRetention: pointer(hour)})
+	d.runOut()
+	d.takeNothing("c")
+	d.wantEqual("dead", d.stats().Dead, int64(1))
+	d.wantCounters(store.Counters{Sent: 2, Delivered: 2, Rejected: 1, LeaseLost: 1, DeadLettered: 2, DeadExpired: 1})
+}
+
+func testRemovedAreRemembered(d *desk) {
+	id := d.dead(named("a"), remember(hour))
+	d.configure(store.Change{DeadRetention: pointer(int64(1))})
+	d.pass(2 * time.Millisecond)
+	d.takeNothing("c")
+	d.wantGone(byID(id))
+	d.wantKnown(id, "a")
+	d.wantEqual("remembered", d.stats().Remembered, int64(1))
 }
 
 // manyDead makes n dead letters, and returns their ids in the order of death.
