@@ -128,9 +128,9 @@ func sendEach(t *testing.T, q *dueq.Queue, n int, message func(i int) dueq.Messa
 	}
 }
 
-func child(t *testing.T, role, url string) *exec.Cmd {
+func child(t *testing.T, j job) *exec.Cmd {
 	t.Helper()
-	text, err := json.Marshal(job{Role: role, Store: url})
+	text, err := json.Marshal(j)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,7 +158,7 @@ func TestConsume_HandlerThatExitsTheProcessKillsOnlyItsMessage(t *testing.T) {
 			})
 			crashes := 0
 			for {
-				err := child(t, roleExiter, url).Run()
+				err := child(t, job{Role: roleExiter, Store: url}).Run()
 				if err == nil {
 					break
 				}
@@ -195,11 +195,11 @@ func TestConsume_KilledWithPrefetchedMessagesOfOneAttempt(t *testing.T) {
 					sendEach(t, q, messages, func(int) dueq.Message { return dueq.Message{MaxAttempts: 1} })
 				}
 			})
-			err := child(t, roleHoarder, url).Run()
+			err := child(t, job{Role: roleHoarder, Store: url}).Run()
 			if exit, ok := errors.AsType[*exec.ExitError](err); !ok || exit.Exited() {
 				t.Fatalf("the holder was not killed: %v", err)
 			}
-			if err := child(t, roleDrainer, url).Run(); err != nil {
+			if err := child(t, job{Role: roleDrainer, Store: url}).Run(); err != nil {
 				t.Fatal(err)
 			}
 			onQueue(t, url, func(q *dueq.Queue) {

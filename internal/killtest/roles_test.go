@@ -24,7 +24,7 @@ const (
 
 // job is what a child process has to do; it gets it through its environment.
 type job struct {
-	Role     string // "producer", "consumer", or one of poison_test.go
+	Role     string // "producer", "consumer", or one of poison_test.go and recurring_test.go
 	Store    string
 	Flights  string // file: JSON array of the flights with their mapped due times
 	Progress string // producer: file with the number of flights that are surely stored
@@ -46,6 +46,8 @@ func runRole(ctx context.Context, j job) error {
 		return drain(ctx, q, exitOnPoison, 10)
 	case roleHoarder:
 		return drain(ctx, q, hoard(q, client.Queue("other")), 1)
+	case roleRecurring:
+		return recur(ctx, q, j)
 	case roleDrainer:
 		return drain(ctx, q, func(context.Context, *dueq.Delivery) error { return nil }, 10)
 	}
