@@ -5,7 +5,7 @@ import "slices"
 // mistakes are all of them.
 func mistakes() []mutant {
 	return slices.Concat(
-		ofTheDisk(), ofTheLog(), ofTheProofs(), ofOpening(), ofTheSpace(), ofMerges(), ofThePace(), ofTheEngine(), ofTheScripts(),
+		ofTheDisk(), ofTheLog(), ofTheProofs(), ofOpening(), ofTheSpace(), ofMerges(), ofThePace(), ofTheEngine(), ofTheScripts(), ofHolders(),
 		ofRemembering(), ofRememberingInRedis(), ofRetention(), ofRetentionInRedis(), ofTheHistory(), ofTheHistoryInRedis(),
 		ofDeleting(), ofDeletingInRedis(), ofRecurring(), ofRecurringInRedis(), ofSchedules(), ofOccurrences(),
 		ofSlots(), ofWorkers(), ofIdleMaps(),

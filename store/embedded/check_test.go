@@ -22,6 +22,7 @@ func TestCheckFindsDamage(t *testing.T) {
 		{"dead one holds its key", func(p *partition) { p.byKey["k4"] = p.byID.get(id(4)) }, `is dead but holds the key "k4"`},
 		{"dead one not found", func(p *partition) { delete(p.deadKeys, "k4") }, `is dead, but is not found by its key "k4"`},
 		{"live one found as dead", func(p *partition) { p.deadKeys.add(p.byID.get(id(2))) }, `is not dead, but is found as such by its key "k2"`},
+		{"holder", func(p *partition) { p.byID.get(id(2)).setHolder(1) }, "has a holder that does not hold it"},
 		{"key flag", func(p *partition) { p.byID.get(id(2)).setKeyed(false) }, "does not know whether it has a key"},
 		{"no history", func(p *partition) { p.byID.get(id(4)).rare = nil }, "dead without a history"},
 		{"snoozes", func(p *partition) { p.byID.get(id(4)).rare.history.snoozes = 1 }, "failed 1 times and snoozed 1 times in 1 deliveries, 0 of them of earlier occurrences"},
