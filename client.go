@@ -23,8 +23,8 @@ type Client struct {
 	log      *slog.Logger
 	producer *producer.Producer
 	receiver *receiver.Receiver
-	isolated consumer.Isolation // of all its consumers
-	lanes    *lane.Pool         // for the calls that manage messages
+	isolated consumer.Isolation   // of all its consumers
+	lanes    *lane.Pool[struct{}] // for the calls that manage messages
 	hooks    Hooks
 	wrapped  SendFunc // with middleware or hooks; nil: there are none
 
@@ -57,7 +57,7 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	name := uniqueName()
 	client := &Client{
 		store: s, name: c.Name, log: c.Logger, hooks: c.Hooks,
-		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, uniqueNameOf(c.Name)), lanes: lane.NewPool(name),
+		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, uniqueNameOf(c.Name)), lanes: lane.NewPool[struct{}](name),
 		open: ctx, queues: idle.NewMap[string, *Queue](idleAfter, nil),
 	}
 	client.wrapped = client.wrap(c.SendMiddleware)

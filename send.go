@@ -52,8 +52,8 @@ func (q *Queue) send(ctx context.Context, m *Message) SendResult {
 		defer end()
 		ctx = bound
 	}
-	q.turn.sending.Add(1)
-	defer q.turn.sending.Add(-1)
+	q.turn.Begin()
+	defer q.turn.End()
 	for try := 0; ; try++ {
 		sent, err := m.plain() // what can be checked without the store is checked first
 		if err == nil && (!known || len(m.Body) > settings.MaxBody) {
@@ -172,7 +172,7 @@ func (q *Queue) identify(m *store.Message, partitions int) error {
 	named, home := route.ByNames(m, partitions)
 	if m.ID.IsZero() {
 		if !named {
-			home = q.turn.next(partitions)
+			home = q.turn.Next(partitions)
 		}
 		m.ID, m.New = route.NewID(home), true
 		return nil

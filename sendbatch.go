@@ -178,7 +178,7 @@ func (b *batch) place(ctx context.Context, i int, m *store.Message, settings *st
 func (b *batch) turn(m *store.Message, partitions int) *share {
 	size := m.Size()
 	if b.keyless == nil || b.count == store.MaxBatch || b.bytes+size > store.MaxBatchBytes {
-		b.keyless, b.count, b.bytes = b.share(b.queue.turn.next(partitions)), 0, 0
+		b.keyless, b.count, b.bytes = b.share(b.queue.turn.Next(partitions)), 0, 0
 	}
 	b.count++
 	b.bytes += size

@@ -9,24 +9,25 @@ import (
 
 // Lane is a caller's name with the number of its last call. It has one call under way at a
 // time, and each call that is not a repetition needs a higher number.
-type Lane struct {
+type Lane[S any] struct {
 	Name   string
 	Number uint64
+	State  S // what the caller keeps of the lane's calls
 }
 
 // Pool has as many lanes as were in use at a time. The zero value is not usable.
-type Pool struct {
+type Pool[S any] struct {
 	name string
 	mu   sync.Mutex
-	free []*Lane // a stack: a caller that is not busy uses few names
+	free []*Lane[S] // a stack: a caller that is not busy uses few names
 	made int
 }
 
 // NewPool returns a pool whose lanes are called after name.
-func NewPool(name string) *Pool { return &Pool{name: name} }
+func NewPool[S any](name string) *Pool[S] { return &Pool[S]{name: name} }
 
 // Take returns a lane that nobody else uses until it is given back.
-func (p *Pool) Take() *Lane {
+func (p *Pool[S]) Take() *Lane[S] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if n := len(p.free); n > 0 {
@@ -35,12 +36,25 @@ func (p *Pool) Take() *Lane {
 		return l
 	}
 	p.made++
-	return &Lane{Name: p.name + "-" + strconv.Itoa(p.made)}
+	return &Lane[S]{Name: p.name + "-" + strconv.Itoa(p.made)}
 }
 
 // Give takes a lane back.
-func (p *Pool) Give(l *Lane) {
+func (p *Pool[S]) Give(l *Lane[S]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = append(p.free, l)
+}
+
+// Where returns the lanes that are not in use and for which match is true.
+func (p *Pool[S]) Where(match func(*Lane[S]) bool) []*Lane[S] {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found []*Lane[S]
+	for _, l := range p.free {
+		if match(l) {
+			found = append(found, l)
+		}
+	}
+	return found
 }

@@ -48,8 +48,8 @@ type Producer struct {
 // destination is a partition that is sent to.
 type destination struct {
 	line  line
-	slots chan struct{} // a token for every push under way
-	lanes *lane.Pool    // its own: partitions remember names apart from each other
+	slots chan struct{}    // a token for every push under way
+	lanes *lane.Pool[none] // its own: partitions remember names apart from each other
 }
 
 // line joins messages that are sent to one partition at the same time.
@@ -60,6 +60,9 @@ type Outcome struct {
 	Result store.PushResult
 	Err    error
 }
+
+// none is what a producer keeps of the calls of its lanes.
+type none = struct{}
 
 // New returns a producer whose lanes are called after name. Callers of Send whose contexts
 // have no deadline wait for the calls of others for timeout at most.
@@ -127,7 +130,7 @@ func (p *Producer) destination(to store.Partition) *destination {
 // remember those of one that was given back.
 func (p *Producer) newDestination(to store.Partition) *destination {
 	name := p.name + "." + strconv.FormatUint(p.made.Add(1), 36)
-	d := &destination{lanes: lane.NewPool(name), slots: make(chan struct{}, Lanes)}
+	d := &destination{lanes: lane.NewPool[none](name), slots: make(chan struct{}, Lanes)}
 	d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
 	d.line.Root, d.line.Patience, d.line.Timeout = context.WithoutCancel, patience, p.timeout
 	d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {

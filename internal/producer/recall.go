@@ -22,8 +22,8 @@ const never = 253402300799999
 type push struct {
 	to       store.Partition
 	messages []store.Message
-	turn     chan struct{} // a token: its holder may look at what follows
-	lane     *lane.Lane    // nil once the outcome is known
+	turn     chan struct{}    // a token: its holder may look at what follows
+	lane     *lane.Lane[none] // nil once the outcome is known
 	results  []store.PushResult
 	asked    map[store.ID]bool // those whose outcome has been returned
 }
@@ -41,7 +41,7 @@ func Definite(err error) bool {
 	return false
 }
 
-func (p *Producer) setAside(l *lane.Lane, to store.Partition, messages []store.Message) {
+func (p *Producer) setAside(l *lane.Lane[none], to store.Partition, messages []store.Message) {
 	u := &push{to: to, messages: messages, turn: make(chan struct{}, 1), lane: l, asked: map[store.ID]bool{}}
 	p.mu.Lock()
 	p.unknown = append(p.unknown, u)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -32,13 +33,9 @@ func (r *Receiver) Leave(ctx context.Context) error {
 
 // longAnswered returns the names of lanes with long answers.
 func (s *source) longAnswered() []string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	var names []string
-	for _, l := range s.free {
-		if l.most > store.ShortAnswer {
-			names = append(names, l.name)
-		}
+	for _, l := range s.lanes.Where(func(l *lane.Lane[claims]) bool { return l.State.most > store.ShortAnswer }) {
+		names = append(names, l.Name)
 	}
 	return names
 }

@@ -5,13 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/idle"
+	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -38,21 +38,15 @@ type Receiver struct {
 
 // source is a partition that is claimed from.
 type source struct {
-	name  string        // what its lanes are called after
-	slots chan struct{} // a token for every claim under way
-
-	suspect atomic.Bool // the last claim has failed, or is late
-
-	mu   sync.Mutex
-	free []*lane // a stack: few names are used unless many are needed
-	made int
+	lanes   *lane.Pool[claims]
+	slots   chan struct{} // a token for every claim under way
+	suspect atomic.Bool   // the last claim has failed, or is late
 }
 
-type lane struct {
-	name    string
-	number  uint64
-	most    int                 // deliveries that a claim has handed out
-	unknown *store.ClaimRequest // of unknown outcome
+// claims is what is kept of those of a lane.
+type claims struct {
+	most    int                 // deliveries that one has handed out
+	unknown *store.ClaimRequest // the last one, if its outcome is unknown
 }
 
 // New returns a receiver whose lanes are called after name.
@@ -82,15 +76,13 @@ func (r *Receiver) source(p store.Partition) *source { return r.sources.Get(p, r
 // those of one that was given back.
 func (r *Receiver) newSource(store.Partition) *source {
 	name := r.name + "." + strconv.FormatUint(r.made.Add(1), 36)
-	return &source{name: name, slots: make(chan struct{}, lanes)}
+	return &source{lanes: lane.NewPool[claims](name), slots: make(chan struct{}, lanes)}
 }
 
 // repeats reports whether a claim of unknown outcome is to be repeated, or it will take
 // until the end of their leases before what it has handed out comes back.
 func (s *source) repeats() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.free, func(l *lane) bool { return l.unknown != nil })
+	return len(s.lanes.Where(func(l *lane.Lane[claims]) bool { return l.State.unknown != nil })) > 0
 }
 
 // Claim leases what a request asks for, whose Consumer and Number it fills in. It returns
@@ -153,29 +145,29 @@ func (r *Receiver) await(
 // claim uses a lane. What an earlier call of unknown outcome has handed out, to a
 // caller that has left, is given back first: its leases have been running since.
 func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, request store.ClaimRequest) (store.ClaimResult, error) {
-	l := from.take()
-	defer from.give(l)
-	if l.unknown != nil {
-		result, err := r.store.Claim(ctx, p, *l.unknown)
+	l := from.lanes.Take()
+	defer from.lanes.Give(l)
+	if l.State.unknown != nil {
+		result, err := r.store.Claim(ctx, p, *l.State.unknown)
 		if err == nil {
 			err = r.release(ctx, p, result.Deliveries)
 		}
 		if err != nil && !errors.Is(err, store.ErrRepartitioned) { // else what it handed out is lost
 			return store.ClaimResult{}, noAnswer(err)
 		}
-		l.unknown = nil
+		l.State.unknown = nil
 	}
-	l.number++
-	request.Consumer, request.Number = l.name, l.number
+	l.Number++
+	request.Consumer, request.Number = l.Name, l.Number
 	result, err := r.store.Claim(ctx, p, request)
 	if err != nil {
 		if !errors.Is(err, store.ErrInvalid) && !errors.Is(err, store.ErrRepartitioned) {
 			request.Again = true
-			l.unknown = &request
+			l.State.unknown = &request
 		}
 		return result, noAnswer(err)
 	}
-	l.most = max(l.most, len(result.Deliveries))
+	l.State.most = max(l.State.most, len(result.Deliveries))
 	result.Deliveries, err = r.start(ctx, p, request.Lease, result.Deliveries)
 	return result, noAnswer(err)
 }
@@ -198,22 +190,4 @@ func noAnswer(err error) error {
 		return fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
 	}
 	return err
-}
-
-func (s *source) take() *lane {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.free); n > 0 {
-		l := s.free[n-1]
-		s.free = s.free[:n-1]
-		return l
-	}
-	s.made++
-	return &lane{name: s.name + "-" + strconv.Itoa(s.made)}
-}
-
-func (s *source) give(l *lane) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.free = append(s.free, l)
 }

@@ -1,14 +1,15 @@
-package dueq
+package route
 
 import (
 	"sync"
 	"sync/atomic"
 )
 
-// turn chooses the partition of the next message without a key: round-robin, except that
-// concurrent sends share a partition, so that they can be batched.
-type turn struct {
-	sending atomic.Int64 // calls of Send under way
+// Turn chooses the partition of the next message without a key: round-robin, except that
+// concurrent sends share a partition, so that they can be batched. The zero Turn is ready to
+// use.
+type Turn struct {
+	sending atomic.Int64
 
 	mu        sync.Mutex
 	partition int
@@ -19,7 +20,14 @@ type turn struct {
 // while the store works on one, the other can be filled.
 const callsOfACrowd = 2
 
-func (t *turn) next(partitions int) int {
+// Begin counts a send as under way.
+func (t *Turn) Begin() { t.sending.Add(1) }
+
+// End is called when the send is over.
+func (t *Turn) End() { t.sending.Add(-1) }
+
+// Next returns the partition of a message.
+func (t *Turn) Next(partitions int) int {
 	if partitions == 1 {
 		return 0
 	}

@@ -1,0 +1,184 @@
+package receiver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+const (
+	// guardPoll is the longest sleep of a caller who waits: hints can get lost.
+	guardPoll = 2 * time.Second
+	// breather keeps a caller who waits from asking all the time.
+	breather = time.Millisecond
+	// retryAfter is the longest sleep after an error.
+	retryAfter = 200 * time.Millisecond
+	// claimPatience is how long one of several partitions may take to answer. What it hands
+	// out later is released. A partition that has not answered lately gets suspectPatience.
+	claimPatience   = time.Second
+	suspectPatience = 50 * time.Millisecond
+)
+
+// Poll is one round of claims from the partitions of a queue.
+type Poll struct {
+	Queue      string
+	Partitions int
+	First      int   // the partition to ask first
+	Max        int   // deliveries wanted
+	Lease      int64 // ms
+	// Pass reports whether a delivery is not for the caller; it settles one that is not.
+	Pass func(context.Context, Found) bool
+}
+
+// Found is a delivery, and where it is from.
+type Found struct {
+	Partition store.Partition
+	Delivery  *store.Delivery
+}
+
+// Poll asks one partition after the other until p.Max messages are found. It returns how long
+// to wait if there is none. A partition that has not answered lately, as its server may be
+// gone, is asked last, and only if the others have nothing. The error of a partition counts
+// only then, too. Calls that are under way when ctx ends go on in running.
+func (r *Receiver) Poll(ctx context.Context, running *sync.WaitGroup, p Poll) ([]Found, time.Duration, error) {
+	var suspects []int
+	round := &round{Poll: p, receiver: r, running: running, wait: store.MaxWait}
+	patience := time.Duration(0)
+	if p.Partitions > 1 {
+		patience = claimPatience
+	}
+	for i := range p.Partitions {
+		index := (p.First + i) % p.Partitions
+		if p.Partitions > 1 && r.Suspect(store.Partition{Queue: p.Queue, Index: index}) {
+			suspects = append(suspects, index)
+		} else if round.ask(ctx, index, patience) {
+			break
+		}
+	}
+	if len(round.found) > 0 || round.paused || ctx.Err() != nil {
+		suspects = nil
+	}
+	for _, index := range suspects {
+		if round.ask(ctx, index, suspectPatience) {
+			break
+		}
+	}
+	return round.outcome(ctx)
+}
+
+// round is a Poll under way.
+type round struct {
+	Poll
+	receiver *Receiver
+	running  *sync.WaitGroup
+	found    []Found
+	wait     time.Duration
+	paused   bool
+	served   bool  // by a partition at least
+	failed   error // the first
+}
+
+// ask claims what is still wanted from a partition, and reports whether that is all.
+func (r *round) ask(ctx context.Context, index int, patience time.Duration) (enough bool) {
+	from := store.Partition{Queue: r.Queue, Index: index}
+	request := store.ClaimRequest{Max: r.Max - len(r.found), Lease: r.Lease, Of: r.Partitions}
+	result, err := r.receiver.Claim(ctx, r.running, from, request, patience)
+	switch {
+	case errors.Is(err, store.ErrRepartitioned):
+		r.failed = err
+		return true
+	case err != nil:
+		r.failed = cmp.Or(r.failed, err)
+		return ctx.Err() != nil
+	case result.Paused:
+		r.paused = true
+		return true
+	}
+	r.served = true
+	passed := false
+	for i := range result.Deliveries {
+		f := Found{from, &result.Deliveries[i]}
+		if r.Pass(ctx, f) {
+			passed = true
+			continue
+		}
+		r.found = append(r.found, f)
+	}
+	r.wait = min(r.wait, result.Wait)
+	if passed && len(r.found) < r.Max {
+		return r.ask(ctx, index, patience) // what comes next is due as well
+	}
+	return len(r.found) == r.Max
+}
+
+// outcome returns what was found; an error only if that is nothing.
+func (r *round) outcome(ctx context.Context) ([]Found, time.Duration, error) {
+	switch {
+	case len(r.found) > 0:
+		return r.found, 0, nil
+	case ctx.Err() != nil:
+		return nil, 0, ctx.Err()
+	case r.paused:
+		return nil, 0, store.ErrPaused
+	case r.failed != nil && r.served: // whatever it is, it is worth waiting for the others
+		return nil, r.wait, fmt.Errorf("%w: %w", store.ErrUnavailable, r.failed)
+	}
+	return nil, r.wait, r.failed
+}
+
+// Wait polls for up to span: at once, when the last poll said that something will be due, at
+// hints, and every 2 s. It ends when a poll finds something, or has an error that waiting does
+// not mend, and returns what the last one did. join returns the channel of [Bell.Join] for the
+// hints after the first heard ones.
+func (b *Bell) Wait(
+	ctx context.Context, span time.Duration, poll func() ([]Found, time.Duration, error),
+	join func(heard uint64) (rung <-chan struct{}, leave func()),
+) ([]Found, error) {
+	end := time.Now().Add(span)
+	heard := b.Heard()
+	found, wait, err := poll()
+	if span == 0 || len(found) > 0 || !worthWaiting(err) {
+		return found, err
+	}
+	rung, leave := join(heard)
+	defer leave()
+	for {
+		if err != nil {
+			wait = min(wait, retryAfter)
+		}
+		left := time.Until(end)
+		if left <= 0 {
+			return nil, err
+		}
+		if !sleep(ctx, min(max(wait, breather), guardPoll, left), rung) {
+			return nil, ctx.Err()
+		}
+		found, wait, err = poll()
+		if len(found) > 0 || !worthWaiting(err) {
+			return found, err
+		}
+	}
+}
+
+// worthWaiting reports whether a caller who got nothing may get something later.
+func worthWaiting(err error) bool {
+	return err == nil || errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFailed)
+}
+
+// sleep waits for d or a hint. It returns false when ctx has ended.
+func sleep(ctx context.Context, d time.Duration, rung <-chan struct{}) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-rung:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
