@@ -40,11 +40,6 @@ func ofDeleting() []mutant {
 			embeddedPkg, suite,
 		},
 		{
-			"consumers do not learn of a deletion", embeddedDir + "deletequeue.go",
-			"\t\ts.watchers.notify(queue, store.Event{Kind: store.EventWake, Partition: index})\n", "\t\t_ = index\n",
-			embeddedPkg, suite,
-		},
-		{
 			"messages of a deleted queue are counted for good", embeddedDir + "deletequeue.go",
 			"\t\tall.each(s.live.drop)\n", "\t\t_ = all\n",
 			embeddedPkg, suite,

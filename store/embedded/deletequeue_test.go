@@ -2,6 +2,7 @@ package embedded
 
 import (
 	"errors"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/dueq-dev/dueq/store"
@@ -79,6 +80,20 @@ func TestDeleteQueue_MergeUnderWay(t *testing.T) {
 	}
 	if n := s.live.messages.Load(); n != 0 {
 		t.Errorf("%d messages are counted, want 0", n)
+	}
+}
+
+func TestDeleteQueue_OutlivesAPowerCut(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	s := onDisk(t, d)
+	p := store.Partition{Queue: "orders"}
+	pushSome(t, s, p, "p", 3)
+	if err := s.DeleteQueue(t.Context(), p.Queue, true); err != nil {
+		t.Fatal(err)
+	}
+	if after := onDisk(t, d.Cut(faultdisk.Lost, rand.New(rand.NewPCG(1, 1)))); !after.missing(p.Queue) {
+		t.Error("the queue is back")
 	}
 }
 
