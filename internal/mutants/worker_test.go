@@ -72,33 +72,8 @@ func ofWorkers() []mutant {
 			rootPkg, suite,
 		},
 		{
-			"a consumer that ends keeps the slots that were reserved for it", consumerDir + "dispatch.go",
-			"\tdefer share.trim(0)\n", "",
-			rootPkg, suite,
-		},
-		{
-			"a consumer that ends goes on waiting for slots", consumerDir + "dispatch.go",
-			"\tdefer share.ask(0)\n", "",
-			rootPkg, suite,
-		},
-		{
-			"what was taken at most once is not handled when the worker stops", consumerDir + "dispatch.go",
-			"\tif w.config.AtMostOnce {\n\t\tctx = life\n\t}\n", "\t_ = life\n",
-			rootPkg, suite,
-		},
-		{
-			"a queue that is deleted is made again", "workerrun.go",
-			"r.consume(ctx, route, name, r.client.Queue(name).find)", "r.consume(ctx, route, name, r.client.Queue(name).learn)",
-			rootPkg, suite,
-		},
-		{
 			"a queue that comes back is not consumed", "workerrun.go",
 			"\t\tdelete(r.queues, e.queue)\n\t\treturn nil\n", "\t\tknown.consumed = true\n\t\treturn nil\n",
-			rootPkg, suite,
-		},
-		{
-			"a queue that cannot be consumed is tried at each look", "workerrun.go",
-			"\tknown.not = time.Now().Add(consumeAgainAfter)\n", "",
 			rootPkg, suite,
 		},
 		{
