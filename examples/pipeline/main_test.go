@@ -71,6 +71,12 @@ func TestEachOrderHasOneInvoiceAndOneMail(t *testing.T) {
 	if err != nil || invoices != orders || mails != orders || both != orders {
 		t.Errorf("%d invoices, %d mails, %d of both, error %v: want %d", invoices, mails, both, err, orders)
 	}
+	for i := range orders {
+		text, found := fmt.Sprintf("customer %d owes us %d.%02d EUR", i, i/100, i%100), 0
+		if err := db.QueryRow("SELECT count(*) FROM mails WHERE text = ?", text).Scan(&found); err != nil || found != 1 {
+			t.Errorf("%d mails %q, error %v, want one", found, text, err)
+		}
+	}
 	inStore(t, dir, func(client *dueq.Client) {
 		for _, queue := range []string{"orders", "mails"} {
 			s, err := client.Queue(queue).Stats(t.Context())

@@ -13,7 +13,7 @@ import (
 )
 
 // TestMain runs the program, in the processes that the test starts, with a series that recurs
-// each second, until both reminders have come, four times together.
+// each second and catches up, until both reminders have come, four times together.
 func TestMain(m *testing.M) {
 	crash.Main(m, func(dir string) error {
 		client, err := dueq.Open(context.Background(), "file:"+dir+"/queue", nil)
@@ -23,7 +23,7 @@ func TestMain(m *testing.M) {
 		ctx, stop := context.WithCancel(context.Background())
 		defer stop()
 		var steps crash.Steps
-		standUp, step = dueq.Repeat{Every: time.Second}, steps.Reach
+		standUp, step = dueq.Repeat{Every: time.Second, CatchUp: true}, steps.Reach
 		reminders := client.Queue("reminders")
 		// What a killed process held comes back sooner.
 		if err := reminders.Create(ctx, dueq.Settings{Lease: time.Second}); err != nil {
@@ -40,8 +40,22 @@ func TestMain(m *testing.M) {
 
 func TestEachReminderComesOnce(t *testing.T) {
 	dir := t.TempDir()
+	tea := map[string]bool{}
 	for _, step := range []string{"declared", "declared", "sent", "sent"} { // the second time, it replaces the first
+		began := time.Now()
 		crash.Run(t, dir, step, 1)
+		if step == "sent" {
+			inQueue(t, dir, func(reminders *dueq.Queue) {
+				m, err := reminders.Get(t.Context(), dueq.Key("tea"))
+				if err != nil || m.At.Before(began.Add(time.Second)) || m.At.After(time.Now().Add(time.Second)) {
+					t.Errorf("tea at %s, error %v: want it a second after it was sent, from %s on", m.At, err, began)
+				}
+				tea[m.ID] = true
+			})
+		}
+	}
+	if len(tea) != 2 {
+		t.Errorf("%d messages of the key, want the second in place of the first", len(tea))
 	}
 	if err := os.WriteFile(dir+"/asked", nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -54,20 +68,33 @@ func TestEachReminderComesOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	var series, times, tea int
+	var series, times, teas int64
 	err = db.QueryRow(`SELECT count(DISTINCT id), count(*), (SELECT count(*) FROM reminders WHERE text = 'tea')
-		FROM reminders WHERE text = 'stand up'`).Scan(&series, &times, &tea)
-	if err != nil || series != 1 || times < 3 || tea != 1 {
-		t.Errorf("%d series with %d times, %d tea, error %v: want one series, and one tea", series, times, tea, err)
+		FROM reminders WHERE text = 'stand up'`).Scan(&series, &times, &teas)
+	if err != nil || series != 1 || times < 3 || teas != 1 {
+		t.Errorf("%d series with %d times, %d tea, error %v: want one series, and one tea", series, times, teas, err)
 	}
+	inQueue(t, dir, func(reminders *dueq.Queue) {
+		s, err := reminders.Stats(t.Context())
+		if err != nil || s.Counters.Repeated != times || s.Counters.Acked != 1 || s.Counters.LeaseLost == 0 {
+			t.Errorf("%+v, error %v: want %d occurrences done, and some leases that ran out", s.Counters, err, times)
+		}
+		page, err := reminders.List(t.Context(), dueq.ListOptions{Filter: dueq.Filter{Key: "stand-up"}})
+		if err != nil || len(page.Records) != 1 {
+			t.Errorf("%d messages, error %v: want the next occurrence of the series, and nothing else", len(page.Records), err)
+		}
+	})
+}
+
+func inQueue(t *testing.T, dir string, do func(*dueq.Queue)) {
+	t.Helper()
 	client, err := dueq.Open(t.Context(), "file:"+dir+"/queue", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close()
-	page, err := client.Queue("reminders").List(t.Context(), dueq.ListOptions{Filter: dueq.Filter{Key: "stand-up"}})
-	if err != nil || len(page.Records) != 1 {
-		t.Errorf("%d messages, error %v: want the next occurrence of the series, and nothing else", len(page.Records), err)
+	do(client.Queue("reminders"))
+	if err := client.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -67,7 +67,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // receiver is the endpoints: /steady accepts all, /flaky fails and /busy asks for patience until they are
-// calm, and twice after that, /gone refuses all until it is mended.
+// calm, and twice after that, /gone refuses all until it is mended, /away for good.
 type receiver struct {
 	mu       sync.Mutex
 	calm     bool
@@ -95,7 +95,7 @@ func (s *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Path == "/busy" && early:
 		w.Header().Set("Retry-After", "0")
 		w.WriteHeader(http.StatusServiceUnavailable)
-	case r.URL.Path == "/gone" && !s.mended:
+	case r.URL.Path == "/gone" && !s.mended, r.URL.Path == "/away":
 		w.WriteHeader(http.StatusGone)
 	default:
 		id := r.Header.Get("Idempotency-Key")
@@ -112,27 +112,31 @@ func TestEachWebhookIsAccepted(t *testing.T) {
 	server := httptest.NewServer(receiver)
 	defer server.Close()
 	dir := t.TempDir()
-	bodies := map[string][]byte{}
-	gone := 0
+	bodies := map[string][]byte{} // of those that are accepted in the end
+	gone, away := 0, 0
 	inQueue(t, dir, func(q *dueq.Queue) {
 		// What a killed process held comes back sooner.
 		if err := q.Create(t.Context(), dueq.Settings{Lease: time.Second}); err != nil {
 			t.Fatal(err)
 		}
 		for i, m := range payloads(t) {
-			path := []string{"/steady", "/flaky", "/busy", "/gone"}[i%4]
-			if path == "/gone" {
-				gone++
-			}
+			path := []string{"/steady", "/flaky", "/busy", "/gone", "/away"}[i%5]
 			m.Headers = map[string]string{"endpoint": server.URL + path}
 			id, err := q.Send(t.Context(), m)
 			if err != nil {
 				t.Fatal(err)
 			}
+			switch path {
+			case "/away":
+				away++
+				continue
+			case "/gone":
+				gone++
+			}
 			bodies[id] = m.Body
 		}
 	})
-	expect(t, dir, "settled", strconv.Itoa(len(bodies)))
+	expect(t, dir, "settled", strconv.Itoa(len(bodies)+away))
 	expect(t, dir, "mended", "")
 	for _, step := range []string{"posting", "posted"} {
 		crash.Run(t, dir, step, 1)
@@ -144,14 +148,14 @@ func TestEachWebhookIsAccepted(t *testing.T) {
 	crash.Run(t, dir, "", 0)
 	inQueue(t, dir, func(q *dueq.Queue) {
 		s, err := q.Stats(t.Context())
-		if err != nil || s.Dead != int64(gone) || s.Counters.Snoozed == 0 || s.Counters.Nacked == 0 {
-			t.Errorf("%+v, error %v: want %d dead, and some snoozed and some failed", s, err, gone)
+		if err != nil || s.Dead != int64(gone+away) || s.Counters.Snoozed == 0 || s.Counters.Nacked == 0 {
+			t.Errorf("%+v, error %v: want %d dead, and some snoozed and some failed", s, err, gone+away)
 		}
 	})
 	receiver.mu.Lock()
 	receiver.mended = true
 	receiver.mu.Unlock()
-	expect(t, dir, "settled", strconv.Itoa(len(bodies)+gone))
+	expect(t, dir, "settled", strconv.Itoa(len(bodies)+away+gone))
 	expect(t, dir, "mended", server.URL+"/gone")
 	crash.Run(t, dir, "posted", 1)
 	expect(t, dir, "mended", "")
@@ -168,10 +172,36 @@ func TestEachWebhookIsAccepted(t *testing.T) {
 		t.Errorf("%d webhooks were accepted, and %q again from the same process: want %d, and none", len(receiver.accepted), receiver.twice, len(bodies))
 	}
 	inQueue(t, dir, func(q *dueq.Queue) {
-		if s, err := q.Stats(t.Context()); err != nil || s.Dead > 0 || s.Counters.Gone() != int64(len(bodies)) {
-			t.Errorf("%+v, error %v: want an empty queue", s, err)
+		if s, err := q.Stats(t.Context()); err != nil || s.Dead != int64(away) || s.Counters.Gone() != int64(len(bodies)) {
+			t.Errorf("%+v, error %v: want what was refused for good dead, and nothing else left", s, err)
 		}
 	})
+}
+
+// An endpoint is left alone for as long again as it has failed, whichever message it failed for,
+// until it accepts one.
+func TestBackoff_FollowsTheEndpoint(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	var s sender
+	failing := &dueq.Delivery{ID: "1", Headers: map[string]string{"endpoint": server.URL}}
+	other := &dueq.Delivery{ID: "2", Headers: map[string]string{"endpoint": server.URL + "/other"}}
+	want := func(what string, d *dueq.Delivery, least, most time.Duration) {
+		t.Helper()
+		if got := s.backoff(d, nil); got < least || got > most {
+			t.Errorf("%s: %s, want %s to %s", what, got, least, most)
+		}
+	}
+	want("first failure", failing, time.Second, time.Second)
+	s.failing.Store(server.URL, time.Now().Add(-10*time.Minute))
+	want("after 10 minutes", failing, 10*time.Minute, 11*time.Minute)
+	want("another endpoint", other, time.Second, time.Second)
+	s.failing.Store(server.URL, time.Now().Add(-24*time.Hour))
+	want("after a day", failing, time.Hour, time.Hour)
+	if err := s.post(t.Context(), failing); err != nil {
+		t.Fatal(err)
+	}
+	want("after it accepted one", failing, time.Second, time.Second)
 }
 
 // payloads returns real webhooks where the checkout has them beside it, and otherwise a few invented ones.
