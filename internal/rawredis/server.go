@@ -31,7 +31,7 @@ const answerTimeout = 30 * time.Second
 // makes no call.
 func Dial(store, prefix string) (*Server, error) {
 	address, query := split(store)
-	for _, ours := range []string{"prefix", "replicas", "replica_timeout"} {
+	for _, ours := range []string{"prefix", "replicas", "replica_timeout", "send_timeout"} {
 		query.Del(ours)
 	}
 	o, err := redis.ParseURL(join(address, query))

@@ -28,7 +28,7 @@ func TestPrefixedReplacesThePrefixAlone(t *testing.T) {
 
 func TestDialKnowsGoRedisOnlyItsOwnOptions(t *testing.T) {
 	t.Parallel()
-	s, err := Dial("redis://u:secret@127.0.0.1:1/3?prefix=p&replicas=1&replica_timeout=1s&pool_size=7", "own")
+	s, err := Dial("redis://u:secret@127.0.0.1:1/3?prefix=p&replicas=1&replica_timeout=1s&send_timeout=2s&pool_size=7", "own")
 	if err != nil {
 		t.Fatal(err)
 	}
