@@ -39,9 +39,8 @@ func run(ctx context.Context, timeouts *dueq.Queue, database string, orders []st
 		return err
 	}
 	// The trigger fills the outbox in the transaction that stores the order: neither is there alone.
-	_, err = db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, state TEXT, due INTEGER);
-		CREATE TABLE IF NOT EXISTS outbox (id TEXT PRIMARY KEY, due INTEGER);
-		CREATE TRIGGER IF NOT EXISTS placed AFTER INSERT ON orders BEGIN INSERT INTO outbox VALUES (new.id, new.due); END`)
+	_, err = db.ExecContext(ctx, `CREATE TABLE IF NOT EXISTS orders (id TEXT PRIMARY KEY, state TEXT, due INTEGER); CREATE TABLE IF NOT EXISTS outbox
+		(id TEXT PRIMARY KEY, due INTEGER); CREATE TRIGGER IF NOT EXISTS placed AFTER INSERT ON orders BEGIN INSERT INTO outbox VALUES (new.id, new.due); END`)
 	for i := 0; err == nil && i < len(orders); i++ {
 		err = set(ctx, db, orders[i])
 	}

@@ -89,7 +89,7 @@ func Run(t *testing.T, dir, step string, nth int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := exec.CommandContext(t.Context(), program)
+	process := exec.CommandContext(t.Context(), program) //nolint:gosec // the test itself
 	process.Env = append(os.Environ(), dirVariable+"="+dir, stepVariable+"="+step, timeVariable+"="+strconv.Itoa(nth))
 	out, err := process.CombinedOutput()
 	exit, failed := errors.AsType[*exec.ExitError](err)
