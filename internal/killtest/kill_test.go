@@ -10,12 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/measure"
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
@@ -178,7 +178,6 @@ func (r *replayed) judge(t *testing.T) {
 	for _, n := range seen {
 		total += n
 	}
-	slices.Sort(lateness)
 	s, err := r.queue.Stats(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -187,8 +186,7 @@ func (r *replayed) judge(t *testing.T) {
 	bound := s.Counters.Nacked + s.Counters.LeaseLost + int64(*kills*batch)
 	repeated := int64(total - len(seen))
 	t.Logf("kill -9: %d producers, %d consumers; %d flights sent, %d deliveries, %d lost, %d repeated (bound %d), %d early; "+
-		"lateness p50 %v, p99 %v, max %v", *kills, *kills, s.Counters.Sent, total, len(lost), repeated, bound, early,
-		quantile(lateness, 0.5), quantile(lateness, 0.99), quantile(lateness, 1))
+		"lateness %s", *kills, *kills, s.Counters.Sent, total, len(lost), repeated, bound, early, measure.SpreadOf(lateness))
 	if len(lost) > 0 || early > 0 || repeated > bound || s.Dead > 0 {
 		t.Errorf("lost %d, early %d, repeated %d (bound %d), dead %d: want none lost, early or dead", len(lost), early, repeated, bound, s.Dead)
 	}
@@ -226,11 +224,4 @@ func (r *replayed) deliveries(t *testing.T) []delivery {
 		t.Fatal(err)
 	}
 	return all
-}
-
-func quantile(sorted []time.Duration, q float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	return sorted[min(len(sorted)-1, int(q*float64(len(sorted))))]
 }

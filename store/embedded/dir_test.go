@@ -5,12 +5,14 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 )
@@ -116,6 +118,21 @@ func openByHand(t *testing.T, dir string) *Store {
 		}
 	})
 	return s
+}
+
+// fill pushes scheduled messages of 100 bytes, due at random within a day.
+func fill(t *testing.T, s *Store, p store.Partition, n int) {
+	t.Helper()
+	rng, body := rand.New(rand.NewPCG(1, 2)), make([]byte, 100)
+	ms := make([]store.Message, store.MaxBatch)
+	for i := range n / len(ms) {
+		for j := range ms {
+			ms[j] = store.Message{ID: route.NewID(0), Body: body, MaxAttempts: 20, Delay: 3600_000 + rng.Int64N(86_400_000)}
+		}
+		if _, err := s.Push(t.Context(), p, store.PushRequest{Producer: "fill", Number: uint64(i), Messages: ms}); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func TestADrainedStoreIsSmall(t *testing.T) {

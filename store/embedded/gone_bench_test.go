@@ -4,6 +4,7 @@ import (
 	"runtime"
 	"testing"
 
+	"github.com/dueq-dev/dueq/internal/measure"
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -42,7 +43,7 @@ func BenchmarkGone(b *testing.B) {
 // finishMany takes n messages through push, claim and ack.
 func finishMany(b *testing.B, s *Store, n int, c store.Change, edit func(*store.Message)) {
 	b.Helper()
-	p := store.Partition{Queue: "q"}
+	p, body := store.Partition{Queue: "q"}, make([]byte, 100)
 	must := func(err error) {
 		b.Helper()
 		if err != nil {
@@ -72,19 +73,19 @@ func finishMany(b *testing.B, s *Store, n int, c store.Change, edit func(*store.
 
 func goneInMemory(b *testing.B, n int, c store.Change, edit func(*store.Message)) {
 	b.Helper()
-	before := heap()
+	before := measure.Heap()
 	s := NewMemory(Config{})
 	finishMany(b, s, n, c, edit)
-	b.ReportMetric(float64(heap()-before)/float64(n), "mem-heap-B/message")
+	b.ReportMetric(float64(measure.Heap()-before)/float64(n), "mem-heap-B/message")
 	runtime.KeepAlive(s)
 }
 
 func goneOnDisk(b *testing.B, n int, c store.Change, edit func(*store.Message)) {
 	b.Helper()
-	before := heap()
-	s := openUnmerged(b, benchDirectory(b))
+	before := measure.Heap()
+	s := openUnmerged(b, b.TempDir())
 	finishMany(b, s, n, c, edit)
-	b.ReportMetric(float64(heap()-before)/float64(n), "file-heap-B/message")
+	b.ReportMetric(float64(measure.Heap()-before)/float64(n), "file-heap-B/message")
 	if err := s.care.mergeDownTo(b.Context(), 0, 1<<62); err != nil {
 		b.Fatal(err)
 	}

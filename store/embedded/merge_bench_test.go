@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/measure"
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
@@ -23,7 +23,8 @@ const (
 // BenchmarkFileMerge pushes from 64 goroutines, each message in place of the goroutine's
 // last, to a store with 400 MB of live messages and then 500 MB of garbage: first with no merge,
 // then while merging brings the garbage down again, for which all live messages are
-// written again.
+// written again. It stands here and not in bench/micro because it decides when to merge.
+// TMPDIR says on which disk.
 //
 //	go test ./store/embedded -run xxx -bench FileMerge -benchtime 1x
 func BenchmarkFileMerge(b *testing.B) {
@@ -38,9 +39,10 @@ func BenchmarkFileMerge(b *testing.B) {
 		writers.stop()
 		b.ReportMetric(alone.rate(), "alone-pushes/s")
 		b.ReportMetric(merging.rate(), "merging-pushes/s")
-		b.ReportMetric(alone.percentile(99), "alone-p99-ms")
-		b.ReportMetric(merging.percentile(99), "merging-p99-ms")
-		b.ReportMetric(merging.percentile(100), "merging-max-ms")
+		b.ReportMetric(measure.SpreadOf(alone.took).P99, "alone-p99-ms")
+		slowest := measure.SpreadOf(merging.took)
+		b.ReportMetric(slowest.P99, "merging-p99-ms")
+		b.ReportMetric(slowest.Max, "merging-max-ms")
 		b.ReportMetric(merging.span.Seconds(), "merge-s")
 		b.ReportMetric(merged, "merge-MB")
 	}
@@ -66,7 +68,7 @@ func openUnmerged(b *testing.B, dir string) *Store {
 
 func fillForMerge(b *testing.B) string {
 	b.Helper()
-	dir := benchDirectory(b)
+	dir := b.TempDir()
 	s := openUnmerged(b, dir)
 	const total, size, batch = 400_000_000, 1000, 100
 	content := make([]byte, 100*size)
@@ -125,7 +127,7 @@ func startWriters(b *testing.B, s *Store) *writers {
 }
 
 func (w *writers) run(i int) {
-	name, p := fmt.Sprint("w", i), store.Partition{Queue: "q", Index: i % 4}
+	name, p, content := fmt.Sprint("w", i), store.Partition{Queue: "q", Index: i % 4}, make([]byte, 100)
 	for number := uint64(1); ; number++ {
 		select {
 		case <-w.done:
@@ -133,7 +135,7 @@ func (w *writers) run(i int) {
 		default:
 		}
 		began := time.Now()
-		m := store.Message{ID: route.NewID(p.Index), Key: name, Replace: true, Body: body, MaxAttempts: 20, Delay: 86_400_000}
+		m := store.Message{ID: route.NewID(p.Index), Key: name, Replace: true, Body: content, MaxAttempts: 20, Delay: 86_400_000}
 		if _, err := w.s.Push(w.b.Context(), p, store.PushRequest{Producer: name, Number: number, Messages: []store.Message{m}}); err != nil {
 			if !w.failed.Swap(true) {
 				w.b.Error(err)
@@ -164,7 +166,6 @@ func (w *writers) measure(during func()) (m measured) {
 	during()
 	m.span = time.Since(began)
 	m.took = w.collect()
-	slices.Sort(m.took)
 	return m
 }
 
@@ -181,10 +182,3 @@ func (w *writers) collect() (all []time.Duration) {
 }
 
 func (m measured) rate() float64 { return float64(len(m.took)) / m.span.Seconds() }
-
-func (m measured) percentile(p int) float64 {
-	if len(m.took) == 0 {
-		return 0
-	}
-	return float64(m.took[(len(m.took)-1)*p/100].Microseconds()) / 1000
-}

@@ -1,49 +1,14 @@
 package redisstore
 
 import (
-	"fmt"
-	"strconv"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/rawredis"
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
 )
-
-// BenchmarkMessage takes messages of 100 bytes through push, claim and ack, in batches,
-// and reports what one costs the server in processor time.
-func BenchmarkMessage(b *testing.B) {
-	for _, size := range []int{1, 100} {
-		b.Run(fmt.Sprint("batch=", size), func(b *testing.B) {
-			r := newRig(b, redistest.Start(b).Client(b))
-			round := func() {
-				r.push(r.messages(size, 100)...)
-				r.settle(store.Ack, r.claim(size)...)
-			}
-			round() // loads the scripts
-			before := serverCPU(r)
-			n := 0
-			for b.Loop() {
-				round()
-				n += size
-			}
-			b.ReportMetric((serverCPU(r)-before)*1e6/float64(n), "redis-us/msg")
-			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "msg/s")
-		})
-	}
-}
-
-// serverCPU returns the processor time that the server has used, in seconds.
-func serverCPU(r *rig) float64 {
-	r.t.Helper()
-	info, err := r.rdb.Info(r.ctx(), "cpu").Result()
-	r.must(err)
-	fields := infoFields(info)
-	user, err := strconv.ParseFloat(fields["used_cpu_user_main_thread"], 64)
-	r.must(err)
-	system, err := strconv.ParseFloat(fields["used_cpu_sys_main_thread"], 64)
-	r.must(err)
-	return user + system
-}
 
 // BenchmarkGone measures what a message of 100 bytes takes of the server's memory that is gone,
 // but remembered for an hour or kept as done; and what one that is to be remembered takes
@@ -71,7 +36,8 @@ func BenchmarkGone(b *testing.B) {
 	} {
 		b.Run(bm.name, func(b *testing.B) {
 			for b.Loop() {
-				r := newRig(b, redistest.Start(b).Client(b))
+				rdb := redistest.Start(b).Client(b)
+				r := newRig(b, rdb)
 				r.configure(bm.change)
 				round := func(edit func(*store.Message)) {
 					ms := r.messages(store.MaxBatch, 100)
@@ -84,11 +50,11 @@ func BenchmarkGone(b *testing.B) {
 					}
 				}
 				round(bm.edit) // loads the scripts
-				before := memoryOf(r)
+				before := memoryOf(r, rdb)
 				for range n / store.MaxBatch {
 					round(bm.edit)
 				}
-				b.ReportMetric((memoryOf(r)-before)/n, "B/message")
+				b.ReportMetric((memoryOf(r, rdb)-before)/n, "B/message")
 			}
 			b.ReportMetric(0, "ns/op")
 		})
@@ -96,14 +62,9 @@ func BenchmarkGone(b *testing.B) {
 }
 
 // memoryOf returns the bytes that the server has allocated, those for its clients apart.
-func memoryOf(r *rig) float64 {
+func memoryOf(r *rig, rdb *redis.Client) float64 {
 	r.t.Helper()
-	info, err := r.rdb.Info(r.ctx(), "memory").Result()
+	now, err := rawredis.New(rdb, "").Read(r.ctx())
 	r.must(err)
-	fields := infoFields(info)
-	used, err := strconv.ParseFloat(fields["used_memory"], 64)
-	r.must(err)
-	clients, err := strconv.ParseFloat(fields["mem_clients_normal"], 64)
-	r.must(err)
-	return used - clients
+	return float64(now.Memory)
 }
