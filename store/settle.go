@@ -21,7 +21,11 @@ const (
 	// Again ends an occurrence of a message, which is due again: leased -> scheduled as
 	// Settlement.Next says, with the same id, key and headers, and without its failures,
 	// snoozes and failure text.
-	Again  Verdict = "again"
+	Again Verdict = "again"
+	// Next is Ack, and stores messages of the same partition in the same step: leased ->
+	// (gone), and each of Settlement.Messages (none) -> scheduled, or ready. Or nothing
+	// happens, if one of them is refused.
+	Next   Verdict = "next"
 	Reject Verdict = "reject" // leased -> dead
 	Extend Verdict = "extend" // leased -> leased until Delay from now, never shortened
 	// Start is Extend, and records that the handler of this delivery is about to run:
@@ -32,7 +36,7 @@ const (
 // SettleRequest carries one verdict for several deliveries of one partition.
 type SettleRequest struct {
 	Verdict Verdict
-	Items   []Settlement // 1 to MaxBatch
+	Items   []Settlement // 1 to MaxBatch; with Next also MaxBatch messages and MaxBatchBytes together
 }
 
 // Settlement is the verdict's detail for one delivery.
@@ -44,6 +48,10 @@ type SettleRequest struct {
 // record cannot be read); where Next counts, TooFar, Expires (the TTL ends before the due time, or would end a message with Repeat)
 // and Changed, with nothing changed. A verdict repeated
 // with the same receipt gets the same code, or Gone.
+//
+// For Next also Duplicate, Full, TooFar and Expires, as of a push: that is what is wrong with
+// the first of the messages that is refused, and neither the message nor its lease has
+// changed. See Messages for Gone.
 //
 // A lease that has run out can still be settled for as long as no claim has put
 // its message back.
@@ -61,6 +69,19 @@ type Settlement struct {
 	// lettered. The code is Dead for Nack, OK for Reject. Without Next, the message itself dies.
 	Next   *Occurrence
 	Letter ID // of the partition of Receipt.ID
+
+	// Messages are for Next: 1 to MaxBatch, of the partition of Receipt.ID, no two with the same
+	// ID, Key or DedupID. Each is stored as a push does it, by the state of the partition
+	// in which the message of the receipt is gone: its key and its room are free. But one
+	// whose ID the partition has, live or remembered, counts as stored, whatever its content
+	// is, and so does one whose DedupID it has. That is looked at before any of them is
+	// stored. New and Of mean nothing.
+	//
+	// When the message of the receipt is gone already, the code is Gone if all of Messages are
+	// known still (one with Repeat: if its key belongs to a message with Repeat), as after an
+	// earlier try, and else LeaseLost: they are not stored. Of items with the same receipt
+	// the first that is not refused counts.
+	Messages []Message
 }
 
 // Occurrence is one of several times that a message is delivered for.
@@ -75,12 +96,17 @@ type Occurrence struct {
 	Repeat string
 }
 
-// Size returns what a settlement counts against MaxBatchBytes.
+// Size returns what a settlement counts against MaxBatchBytes. A message that follows counts at
+// least its share of a full call, so that what fits has no more than MaxBatch of them.
 func (s *Settlement) Size() int {
-	if s.Next == nil {
-		return len(s.Failure)
+	size := len(s.Failure)
+	if s.Next != nil {
+		size += len(s.Next.Body)
 	}
-	return len(s.Failure) + len(s.Next.Body)
+	for i := range s.Messages {
+		size += max(s.Messages[i].Size(), MaxBatchBytes/MaxBatch)
+	}
+	return size
 }
 
 // Following returns what the next occurrence is to be.
@@ -93,8 +119,8 @@ func (s *Settlement) Following() Occurrence {
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r SettleRequest) Validate() error {
-	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Again, Reject, Extend, Start}, r.Verdict) {
-		return Invalid("verdict", "%s is none of ack, nack, release, snooze, again, reject, extend, start", quote(string(r.Verdict)))
+	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Again, Next, Reject, Extend, Start}, r.Verdict) {
+		return Invalid("verdict", "%s is none of ack, nack, release, snooze, again, next, reject, extend, start", quote(string(r.Verdict)))
 	}
 	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err
@@ -103,6 +129,9 @@ func (r SettleRequest) Validate() error {
 		if err := r.Items[i].validate(r.Verdict); err != nil {
 			return err
 		}
+	}
+	if r.Verdict == Next {
+		return validateFollowing(r.Items)
 	}
 	return nil
 }
@@ -116,6 +145,12 @@ func (s Settlement) validate(v Verdict) error {
 	}
 	if v == Extend || v == Start {
 		return validateLease(s.Delay)
+	}
+	if v == Next {
+		return s.validateMessages()
+	}
+	if len(s.Messages) > 0 {
+		return Invalid("messages", "%d with %s: only next has any", len(s.Messages), v)
 	}
 	if v == Again && s.Next != nil {
 		return s.Next.Validate(s.Delay)

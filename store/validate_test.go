@@ -147,7 +147,7 @@ func TestSettleRequestValidate(t *testing.T) {
 	}
 	none := ID{}.String()
 	refuse(t, valid, SettleRequest.Validate, []refusal[SettleRequest]{
-		{"unknown verdict", func(r *SettleRequest) { r.Verdict = "nak" }, ErrInvalid, "verdict", `"nak" is none of ack, nack, release, snooze, again, reject, extend, start`},
+		{"unknown verdict", func(r *SettleRequest) { r.Verdict = "nak" }, ErrInvalid, "verdict", `"nak" is none of ack, nack, release, snooze, again, next, reject, extend, start`},
 		{"no items", func(r *SettleRequest) { r.Items = nil }, ErrInvalid, "items", "0 is outside 1 to 500"},
 		{"501 items", func(r *SettleRequest) { r.Items = make([]Settlement, 501) }, ErrInvalid, "items", "501 is outside 1 to 500"},
 		{"no receipt", func(r *SettleRequest) { r.Items[1].Receipt = Receipt{} }, ErrInvalid, "receipt", `"` + none + `:0" is not a receipt`},

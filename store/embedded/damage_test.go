@@ -22,7 +22,7 @@ const (
 // is on its disk, closed in good order or as a kill leaves it.
 func smallLog(t *testing.T, closed bool) (states []string, content map[string][]byte) {
 	t.Helper()
-	x := newScript(t, 3, faultdisk.New(), tuning{segmentSize: 8 << 10})
+	x := newScript(t, 4, faultdisk.New(), tuning{segmentSize: 8 << 10})
 	x.keeps = true
 	for len(x.states) < 60 {
 		x.step()

@@ -13,7 +13,7 @@
 //	              taking a queue out
 //	partition.go  what a partition holds, and reading it
 //	change.go     the only code that changes a partition, and writes it down
-//	push.go claim.go trim.go done.go settle.go cancel.go reschedule.go redrive.go purge.go
+//	push.go claim.go trim.go done.go settle.go next.go cancel.go reschedule.go redrive.go purge.go
 //	              one operation each: what the rules of the state machine decide
 //	list.go stats.go check.go
 //	              reading: pages, sizes, the audit

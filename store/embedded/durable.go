@@ -73,14 +73,19 @@ const (
 )
 
 func pushEffort(r *store.PushRequest) effort {
-	size := frameSize
-	for i := range r.Messages {
-		size += messageSize + r.Messages[i].Size() + headerSize*len(r.Messages[i].Headers)
-		if r.Messages[i].Repeat != "" { // which can change what another message is
+	return effort{size: frameSize + messagesSize(r.Messages), use: wal.Add, adds: int64(len(r.Messages))}
+}
+
+// messagesSize is how many bytes of the log messages take that are stored.
+func messagesSize(messages []store.Message) int {
+	size := 0
+	for i := range messages {
+		size += messageSize + messages[i].Size() + headerSize*len(messages[i].Headers)
+		if messages[i].Repeat != "" { // which can change what another message is
 			size += headerSize + noteSize
 		}
 	}
-	return effort{size: size, use: wal.Add, adds: int64(len(r.Messages))}
+	return size
 }
 
 func claimEffort(r *store.ClaimRequest) effort {

@@ -69,8 +69,13 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 		return nil, err
 	}
 	part := s.partition(p)
-	if part == nil {
+	switch {
+	case part == nil && r.Verdict == store.Next: // whose messages are not stored
+		return slices.Repeat([]store.Code{store.CodeLeaseLost}, len(r.Items)), nil
+	case part == nil:
 		return slices.Repeat([]store.Code{store.CodeGone}, len(r.Items)), nil
+	case r.Verdict == store.Next:
+		return s.nextDurably(ctx, part, r)
 	}
 	r.Items = s.affordable(r.Items)
 	return s.settleDurably(ctx, part, r)

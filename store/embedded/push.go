@@ -78,28 +78,83 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 		}
 		return store.PushResult{Code: store.CodeKnown, Holder: id}
 	}
-	due := now.due(m.Due, m.Delay)
-	if now.tooFar(due) {
-		return store.PushResult{Code: store.CodeTooFar}
+	f := p.fateOf(m, p.byKey[m.Key], p.full(0), now)
+	if f.result.Code == store.CodeDuplicate {
+		p.count(countDuplicates)
 	}
-	if m.TTL > 0 && due >= now.after(m.TTL) {
-		return store.PushResult{Code: store.CodeExpires}
+	p.carryOut(m, f, now)
+	return f.result
+}
+
+// full reports whether there is no room for another message when there are more than now.
+func (p *partition) full(more int) bool {
+	room := p.queue.load().Room()
+	return room > 0 && int64(p.byID.len()-p.dead.len()+more) >= room
+}
+
+// fate is what is to become of a message that the partition does not have.
+type fate struct {
+	result   store.PushResult
+	due      int64
+	declares *entry  // the message becomes this one
+	evicts   *entry  // loses its key, and is removed
+	counts   counter // why
+}
+
+// fateOf returns the fate of a message whose key holder has, nil if nobody has it. It
+// changes nothing.
+func (p *partition) fateOf(m *store.Message, holder *entry, full bool, now instant) fate {
+	f := fate{due: now.due(m.Due, m.Delay)}
+	switch {
+	case now.tooFar(f.due):
+		f.result.Code = store.CodeTooFar
+		return f
+	case m.TTL > 0 && f.due >= now.after(m.TTL):
+		f.result.Code = store.CodeExpires
+		return f
+	case m.Repeat != "" && holder != nil && holder.repeat() != "":
+		f.result.Holder, f.declares = holder.id, holder
+		return f
 	}
-	if holder := p.byKey[m.Key]; m.Repeat != "" && holder != nil && holder.repeat() != "" {
-		p.declare(holder, m, due)
-		return store.PushResult{Code: store.CodeOK, Holder: holder.id}
+	if why, ok := givesWay(holder, m.Replace, now); ok {
+		f.evicts, f.counts = holder, why // in its place the message takes no room
+		return f
 	}
-	if holder := p.byKey[m.Key]; holder == nil || !p.givesWay(holder, m.Replace, now) {
-		// In the place of another message it takes none.
-		if room := p.queue.load().Room(); room > 0 && int64(p.byID.len()-p.dead.len()) >= room {
-			return store.PushResult{Code: store.CodeFull}
-		}
-		if holder != nil {
-			p.count(countDuplicates)
-			return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
-		}
+	switch {
+	case full:
+		f.result.Code = store.CodeFull
+	case holder != nil:
+		f.result = store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
 	}
-	e := &entry{id: m.ID, at: due, content: newPayload(m), maxAttempts: uint16(m.MaxAttempts)}
+	return f
+}
+
+// givesWay reports whether the holder of a key, nil if there is none, gives it to a new
+// message, and is removed, and what that counts as.
+func givesWay(holder *entry, replace bool, now instant) (why counter, ok bool) {
+	switch {
+	case holder == nil || holder.state == leased:
+		return 0, false
+	case holder.expired(now):
+		return countExpired, true
+	default:
+		return countReplaced, replace
+	}
+}
+
+// carryOut makes a message's fate come true. One that is refused changes nothing.
+func (p *partition) carryOut(m *store.Message, f fate, now instant) {
+	switch {
+	case f.result.Code != store.CodeOK:
+		return
+	case f.declares != nil:
+		p.declare(f.declares, m, f.due)
+		return
+	case f.evicts != nil:
+		p.count(f.counts)
+		p.remove(f.evicts, now)
+	}
+	e := &entry{id: m.ID, at: f.due, content: newPayload(m), maxAttempts: uint16(m.MaxAttempts)}
 	e.setKeyed(m.Key != "")
 	if m.TTL > 0 {
 		e.extra().expiry = now.after(m.TTL)
@@ -110,7 +165,6 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	e.setRepeat(m.Repeat)
 	p.insert(e, waiting)
 	p.count(countSent)
-	return store.PushResult{Code: store.CodeOK}
 }
 
 // sameAs reports whether a message was pushed again, and is not another one with the same id.
@@ -136,20 +190,4 @@ func (p *partition) declare(e *entry, m *store.Message, due int64) {
 		p.note(e, history{deliveries: past.deliveries, earlier: past.deliveries, ended: past.ended, suspicion: past.suspicion})
 	}
 	p.replace(e, m, waiting, due)
-}
-
-// givesWay removes the holder of a key if a new message may take it.
-func (p *partition) givesWay(holder *entry, replace bool, now instant) bool {
-	switch {
-	case holder.state == leased:
-		return false
-	case holder.expired(now):
-		p.count(countExpired)
-	case replace:
-		p.count(countReplaced)
-	default:
-		return false
-	}
-	p.remove(holder, now)
-	return true
 }

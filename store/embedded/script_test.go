@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -261,6 +262,9 @@ func (x *script) settle(ctx context.Context, p store.Partition) (promise, error)
 	if len(x.receipts) == 0 {
 		return nothing, nil
 	}
+	if x.rng.IntN(6) == 0 {
+		return outlivesPower, x.follow(ctx, p)
+	}
 	r := store.SettleRequest{Verdict: []store.Verdict{store.Ack, store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start, store.Again}[x.rng.IntN(8)]}
 	for range 1 + x.rng.IntN(3) {
 		i := max(0, len(x.receipts)-1-x.rng.IntN(8))
@@ -279,6 +283,33 @@ func (x *script) settle(ctx context.Context, p store.Partition) (promise, error)
 		return outlivesProcess, err
 	}
 	return outlivesPower, err
+}
+
+// follow settles deliveries with messages behind them: both or neither is there after a crash.
+func (x *script) follow(ctx context.Context, p store.Partition) error {
+	r := store.SettleRequest{Verdict: store.Next}
+	for range 1 + x.rng.IntN(3) {
+		i := max(0, len(x.receipts)-1-x.rng.IntN(8))
+		item := store.Settlement{Receipt: x.receipts[i]}
+		for _, m := range x.pushRequest(p).Messages {
+			if all := append(slices.Clip(item.Messages), m); m.ID.Partition() == item.Receipt.ID.Partition() && apart(all) {
+				item.Messages = all
+			}
+		}
+		if len(item.Messages) > 0 {
+			r.Items = append(r.Items, item)
+		}
+	}
+	if len(r.Items) == 0 {
+		return nil
+	}
+	_, err := x.s.Settle(ctx, p, r)
+	return err
+}
+
+func apart(messages []store.Message) bool {
+	_, same := store.SameNames(messages)
+	return same == ""
 }
 
 // tend does what the caretaker and the timer of sync=100ms do.

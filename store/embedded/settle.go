@@ -228,7 +228,7 @@ func endingOf(v store.Verdict) ending {
 		return followed
 	case store.Reject:
 		return rejected
-	case store.Ack, store.Extend, store.Start:
+	case store.Ack, store.Next, store.Extend, store.Start:
 	}
 	return 0
 }

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/dueq-dev/dueq/store"
@@ -175,14 +176,20 @@ func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
 	if plain {
 		return args
 	}
-	last := len(args)
-	args = args[:last+3*n]
-	for i := range r.Messages {
-		m := &r.Messages[i]
-		args[last+i], args[last+n+i], args[last+2*n+i] = m.Key, m.TTL, bit(m.Replace)
-	}
+	args = appendKeys(args, r.Messages)
 	if remembered {
 		args = appendNames(args, r.Messages)
+	}
+	return args
+}
+
+// appendKeys appends keys, then TTLs, then whether messages take a key from others.
+func appendKeys(args []any, messages []store.Message) []any {
+	n, last := len(messages), len(args)
+	args = slices.Grow(args, 3*n)[:last+3*n]
+	for i := range messages {
+		m := &messages[i]
+		args[last+i], args[last+n+i], args[last+2*n+i] = m.Key, m.TTL, bit(m.Replace)
 	}
 	return args
 }

@@ -146,6 +146,24 @@ func (r *rig) settle(v store.Verdict, ds ...store.Delivery) []store.Code {
 	return codes
 }
 
+// following returns items that end deliveries with one message each behind them, as the library
+// sends them.
+func (r *rig) following(ds []store.Delivery, size int) []store.Settlement {
+	items := settlements(ds)
+	for i, m := range r.messages(len(ds), size) {
+		m.New, m.Remember = false, 3600_000
+		items[i].Messages = []store.Message{m}
+	}
+	return items
+}
+
+func (r *rig) settleNext(items []store.Settlement) []store.Code {
+	r.t.Helper()
+	codes, err := r.Settle(r.ctx(), r.p, store.SettleRequest{Verdict: store.Next, Items: items})
+	r.must(err)
+	return codes
+}
+
 func (r *rig) stats() store.Stats {
 	r.t.Helper()
 	all, err := r.Stats(r.ctx(), r.p.Queue)

@@ -22,12 +22,19 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	if r.Verdict == store.Extend || r.Verdict == store.Start {
 		c.keys = c.keys[:3]
 	}
-	return codes(s.batch(ctx, c, len(r.Items), store.CodeGone, args))
+	absent := store.CodeGone
+	if r.Verdict == store.Next { // whose messages are not stored
+		absent = store.CodeLeaseLost
+	}
+	return codes(s.batch(ctx, c, len(r.Items), absent, args))
 }
 
 func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {
 	if v == store.Again {
 		return s.againArgs(p, items)
+	}
+	if v == store.Next {
+		return s.nextArgs(p, items)
 	}
 	args := make([]any, 0, 2+argsOf(v)*len(items))
 	if v == store.Nack || v == store.Release || v == store.Snooze {

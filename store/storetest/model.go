@@ -442,6 +442,13 @@ func (m *model) settle(r store.SettleRequest) (codes, late []store.Code) {
 	codes = make([]store.Code, len(r.Items))
 	var spent []int
 	for i, item := range r.Items {
+		if r.Verdict == store.Next {
+			codes[i] = m.next(item)
+			if !m.holds(item.Receipt) && codes[i] != store.CodeOK {
+				spent = append(spent, i)
+			}
+			continue
+		}
 		if m.holds(item.Receipt) {
 			codes[i] = m.settleHeld(m.messages[item.Receipt.ID], r.Verdict, item)
 		} else {
@@ -451,7 +458,11 @@ func (m *model) settle(r store.SettleRequest) (codes, late []store.Code) {
 	}
 	late = slices.Clone(codes)
 	for _, i := range spent {
-		late[i] = m.settleAgain(r.Items[i].Receipt, r.Verdict)
+		if r.Verdict == store.Next {
+			late[i] = m.followedBefore(r.Items[i])
+		} else {
+			late[i] = m.settleAgain(r.Items[i].Receipt, r.Verdict)
+		}
 	}
 	return codes, late
 }

@@ -77,7 +77,7 @@ func drawStep(t *rapid.T) step {
 		Pick:    []int{uniform(t, 13), uniform(t, 13), uniform(t, 13), uniform(t, 13)},
 		Key:     uniform(t, 6),
 		Span:    uniform(t, 10),
-		Verdict: uniform(t, len(verdicts)),
+		Verdict: uniform(t, len(verdicts)+1),
 		Flag:    uniform(t, 2) == 1,
 	}
 }
@@ -177,6 +177,10 @@ func (r *trial) claim(s step) {
 }
 
 func (r *trial) settle(s step) {
+	if s.Verdict == len(verdicts) {
+		r.next(s)
+		return
+	}
 	request := store.SettleRequest{Verdict: verdicts[s.Verdict]}
 	for _, pick := range s.Pick[:s.Count] {
 		item := store.Settlement{Receipt: r.pickReceipt(pick), Delay: r.span(s)}
@@ -198,6 +202,33 @@ func (r *trial) settle(s step) {
 		request.Items = append(request.Items, item)
 	}
 	r.call(settleCall(r, request))
+}
+
+// next settles deliveries with messages behind them.
+func (r *trial) next(s step) {
+	request, ending := store.SettleRequest{Verdict: store.Next}, map[store.ID]bool{}
+	var receipts []store.Receipt
+	for _, pick := range s.Pick[:s.Count] {
+		if receipt := r.pickReceipt(pick); !ending[receipt.ID] { // in which order a store looks at equal ones is left open
+			receipts, ending[receipt.ID] = append(receipts, receipt), true
+		}
+	}
+	for i, receipt := range receipts {
+		item := store.Settlement{Receipt: receipt}
+		for n := range 1 + (i+s.Key)%3 {
+			m := r.message(s, (i+n)%len(s.Pick))
+			all := append(slices.Clip(item.Messages), m)
+			if _, same := store.SameNames(all); same == "" && !ending[m.ID] {
+				item.Messages = all
+			}
+		}
+		if len(item.Messages) > 0 {
+			request.Items = append(request.Items, item)
+		}
+	}
+	if len(request.Items) > 0 {
+		r.call(settleCall(r, request))
+	}
 }
 
 // occurrence makes the details of an Again: at times with a new body, a TTL, or an instant.

@@ -104,6 +104,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"Promise8ReleaseBurnsNothing", releaseBurnsNothing()},
 		{"Snooze", snoozing()},
 		{"Again", repeating()},
+		{"Next", following()},
 		{"Recurring", recurring()},
 		{"Remembering", remembering()},
 		{"Promise9CrashesBreakNothing", crashesBreakNothing()},

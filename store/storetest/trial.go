@@ -375,7 +375,7 @@ type witness struct {
 
 func (w *witness) settled(r store.SettleRequest, codes []store.Code) {
 	for i, c := range codes {
-		if c == store.CodeOK && r.Verdict == store.Ack {
+		if c == store.CodeOK && (r.Verdict == store.Ack || r.Verdict == store.Next) {
 			w.acked[r.Items[i].Receipt.ID] = true
 		}
 	}

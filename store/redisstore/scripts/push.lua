@@ -48,6 +48,21 @@ if plan then
 end
 -- USES record schedule receipt history retire forget place existing expiring seize declare known stow
 local odd = {}
+-- decide(): the code of the i-th message and, for some, whose id or key it has.
+local function decide(i)
+  local id, record = ids[i], ARGV[9 + 2 * i]
+  local was = present(i)
+  if was then return same(was, record) and OK or CONFLICT end
+  local first = sent_before(i, id)
+  if first then
+    deduplicated = deduplicated + 1
+    if first == id then return OK end
+    return KNOWN, first
+  end
+  local code, holder = accept(i, id, record)
+  if code == DUPLICATE then duplicates = duplicates + 1 end
+  return code, holder
+end
 look_up()
 for i = 1, n do
   local code, holder = decide(i)

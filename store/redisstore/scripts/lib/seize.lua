@@ -29,15 +29,16 @@ local function seize(key, replace)
     return id
   end
   if older[id] or not state[id] then evicted[#evicted + 1] = id end
-  state[id], older[id] = false, nil
+  state[id], older[id] = false, false
   return nil, 1
 end
 local function take(key, id, ttl, repeats)
   owner[key] = ttl > 0 and id .. ' ' .. (up + ttl) or repeats and id .. ' ' .. repeats or id
   taken[key] = true
 end
--- evict(): removes what lost its key, and writes who has it now. A message of this batch
--- may have been stored, replaced and stored again, so the records are written once more.
+-- evict(): removes what lost its key, and writes who has it now, if that is not gone by the
+-- end of this call. A message of this batch may have been stored, replaced and stored again,
+-- so the records are written once more.
 local function evict(records)
   if #evicted > 0 then
     redis.call('ZREM', KEYS[4], unpack(evicted))
@@ -45,7 +46,9 @@ local function evict(records)
     redis.call('HSET', KEYS[2], unpack(records))
   end
   local fields = {}
-  for key in pairs(taken) do fields[#fields + 1], fields[#fields + 2] = 'k:' .. key, owner[key] end
+  for key in pairs(taken) do
+    if owner[key] then fields[#fields + 1], fields[#fields + 2] = 'k:' .. key, owner[key] end
+  end
   if #fields > 0 then redis.call('HSET', KEYS[1], unpack(fields)) end
   count('expired', expired)
   count('replaced', replaced)

@@ -1,4 +1,4 @@
--- For push: decides on one message after the other, then writes those that are to be stored.
+-- For push and next: messages that are to be stored are accepted one after the other, then written.
 local ids, put, old, sent, duplicates, deduplicated = {}, {}, {}, 0, 0, 0
 -- look_up(): what there is that the messages could be, or be kept from the store by.
 local function look_up()
@@ -31,21 +31,11 @@ local function accept(i, id, record)
   watch(i, id)
   return OK
 end
--- decide(): the code of the i-th message and, for some, whose id or key it has.
-local function decide(i)
-  local id, record = ids[i], ARGV[9 + 2 * i]
-  local was = state[id]
-  if was == nil then was = old[i] end
-  if was then return same(was, record) and OK or CONFLICT end
-  local first = sent_before(i, id)
-  if first then
-    deduplicated = deduplicated + 1
-    if first == id then return OK end
-    return KNOWN, first
-  end
-  local code, holder = accept(i, id, record)
-  if code == DUPLICATE then duplicates = duplicates + 1 end
-  return code, holder
+-- present(): the record that the i-th message's id has, if it has one.
+local function present(i)
+  local was = state[ids[i]]
+  if was == nil then return old[i] end
+  return was
 end
 -- stow(): brief are those that others of this call have replaced.
 local function stow()

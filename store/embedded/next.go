@@ -1,0 +1,138 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
+)
+
+// follower is what is to become of a message that follows a delivery.
+type follower struct {
+	fate
+	known knowledge // then its fate means nothing
+}
+
+// knowledge is what a partition knows of a message that is to be stored.
+type knowledge int
+
+const (
+	unknown knowledge = iota
+	present           // there is one with its id
+	sent              // one with its id or its dedup id was there before, or is there
+)
+
+// next ends a delivery as an ack does, and stores the messages that follow it, unless one of
+// them is refused. crowded: there is space for none.
+func (p *partition) next(e *entry, item *store.Settlement, crowded bool, now instant) store.Code {
+	followers, code := p.followersOf(e, item.Messages, crowded, now)
+	if code != store.CodeOK {
+		return code
+	}
+	p.count(countAcked)
+	p.finish(e, acked, now)
+	for i, f := range followers {
+		switch f.known {
+		case unknown:
+			p.carryOut(&item.Messages[i], f.fate, now)
+		case sent:
+			p.count(countDeduplicated)
+		case present:
+		}
+	}
+	return store.CodeOK
+}
+
+// followersOf returns what is to become of the messages that follow e when e is gone, or the
+// code of the first that is refused. No two of them have a name in common, so what becomes of
+// one does not depend on the others, but for the room. It changes nothing.
+func (p *partition) followersOf(e *entry, messages []store.Message, crowded bool, now instant) ([]follower, store.Code) {
+	followers := make([]follower, len(messages))
+	more := -1 // e leaves
+	for i := range messages {
+		m, f := &messages[i], &followers[i]
+		if f.known = p.knows(m, e, now); f.known != unknown {
+			continue
+		}
+		if crowded {
+			return nil, store.CodeFull
+		}
+		holder := p.byKey[m.Key]
+		if holder == e {
+			holder = nil
+		}
+		f.fate = p.fateOf(m, holder, p.full(more), now)
+		switch {
+		case f.result.Code != store.CodeOK:
+			return nil, f.result.Code
+		case f.declares == nil && f.evicts == nil:
+			more++
+		}
+	}
+	return followers, store.CodeOK
+}
+
+// knows reports what the partition knows of a message when e is gone; nil: as it is.
+func (p *partition) knows(m *store.Message, e *entry, now instant) knowledge {
+	if other := p.byID.get(m.ID); other != nil && other != e {
+		return present
+	}
+	id, ok := p.memory.sentBefore(m, now)
+	if !ok || e != nil && id == e.id && e.remember() == 0 {
+		return unknown
+	}
+	return sent
+}
+
+// followedBefore answers for a receipt that is not, or no longer, one of a lease.
+func (p *partition) followedBefore(item *store.Settlement, now instant) store.Code {
+	if p.byID.get(item.Receipt.ID) != nil {
+		return store.CodeLeaseLost
+	}
+	for i := range item.Messages {
+		m := &item.Messages[i]
+		holder := p.byKey[m.Key]
+		declared := m.Repeat != "" && holder != nil && holder.repeat() != ""
+		if !declared && p.knows(m, nil, now) == unknown {
+			return store.CodeLeaseLost
+		}
+	}
+	return store.CodeGone
+}
+
+// nextDurably is change for Next. When the disk has no space for new messages, items that
+// store none are settled still.
+func (s *Store) nextDurably(ctx context.Context, part *partition, r store.SettleRequest) (codes []store.Code, err error) {
+	crowded := false
+	step := func(now instant) {
+		codes = make([]store.Code, len(r.Items))
+		for i := range r.Items {
+			item := &r.Items[i]
+			if e := part.held(item.Receipt); e != nil {
+				codes[i] = part.next(e, item, crowded, now)
+			} else {
+				codes[i] = part.followedBefore(item, now)
+			}
+		}
+	}
+	err = s.change(ctx, part, nextEffort(&r), step)
+	if errors.Is(err, store.ErrQueueFull) {
+		crowded = true
+		err = s.change(ctx, part, settleEffort(&r, 0), step)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return codes, nil
+}
+
+func nextEffort(r *store.SettleRequest) effort {
+	e := settleEffort(r, 0)
+	e.use = wal.Add
+	for i := range r.Items {
+		e.size += messagesSize(r.Items[i].Messages)
+		e.adds += int64(len(r.Items[i].Messages))
+	}
+	return e
+}

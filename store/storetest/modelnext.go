@@ -1,0 +1,69 @@
+package storetest
+
+import (
+	"maps"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// What the model knows of messages that follow a delivery.
+
+// next acks a message and stores others, or changes nothing.
+func (m *model) next(item store.Settlement) store.Code {
+	if !m.holds(item.Receipt) {
+		return m.followedBefore(item)
+	}
+	before := m.clone()
+	m.finish(m.messages[item.Receipt.ID], store.EndingAcked, &m.counters.Acked)
+	var fresh []store.Message
+	for _, msg := range item.Messages {
+		if m.messages[msg.ID] != nil {
+			continue
+		}
+		if _, known := m.sentBefore(msg); known {
+			m.counters.Deduplicated++
+			continue
+		}
+		fresh = append(fresh, msg)
+	}
+	for _, msg := range fresh {
+		if result := m.pushOne(msg); result.Code != store.CodeOK {
+			*m = *before
+			return result.Code
+		}
+	}
+	return store.CodeOK
+}
+
+// followedBefore answers for a receipt that is not that of a current delivery.
+func (m *model) followedBefore(item store.Settlement) store.Code {
+	if m.messages[item.Receipt.ID] != nil {
+		return store.CodeLeaseLost
+	}
+	for _, msg := range item.Messages {
+		_, known := m.sentBefore(msg)
+		holder := m.holder(msg.Key)
+		declared := msg.Repeat != "" && holder != nil && holder.Repeat != ""
+		if m.messages[msg.ID] == nil && !known && !declared {
+			return store.CodeLeaseLost
+		}
+	}
+	return store.CodeGone
+}
+
+// clone returns the model as it is, to go back to.
+func (m *model) clone() *model {
+	c := *m
+	c.gone = maps.Clone(m.gone)
+	c.messages, c.done = cloneEntries(m.messages), cloneEntries(m.done)
+	return &c
+}
+
+func cloneEntries(all map[store.ID]*entry) map[store.ID]*entry {
+	c := make(map[store.ID]*entry, len(all))
+	for id, e := range all {
+		entry := *e
+		c[id] = &entry
+	}
+	return c
+}
