@@ -27,6 +27,7 @@ type Client struct {
 	lanes    *lane.Pool[struct{}] // for the calls that manage messages
 	hooks    Hooks
 	wrapped  SendFunc // with middleware or hooks; nil: there are none
+	filtered bool     // by middleware
 
 	queues *idle.Map[string, *Queue]
 
@@ -60,7 +61,7 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, uniqueNameOf(c.Name)), lanes: lane.NewPool[struct{}](name),
 		open: ctx, queues: idle.NewMap[string, *Queue](idleAfter, nil),
 	}
-	client.wrapped = client.wrap(c.SendMiddleware)
+	client.wrapped, client.filtered = client.wrap(c.SendMiddleware), len(c.SendMiddleware) > 0
 	client.close = sync.OnceValue(func() error {
 		client.mu.Lock()
 		client.closed = true

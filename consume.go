@@ -111,6 +111,7 @@ func (q *Queue) handler(h Handler) func(*consumer.Config) {
 	return func(config *consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
 			d := newDelivery(q, held.Delivery, held)
+			d.early = config.AtMostOnce
 			q.client.hooks.delivering(q.name, held.Delivery)
 			return d.admit(ctx, h(ctx, d))
 		}

@@ -14,8 +14,8 @@ import (
 // BatchHandler does the work that several messages ask for, such as one INSERT for all of
 // them. What it returns settles each delivery of the batch as [Handler]'s result does, nil
 // acks them; [Delivery.Fail] gives one of them a result of its own. [Next] sends its
-// messages once for each delivery that it is the result of, one delivery after the other. A
-// panic is a failure of all.
+// messages once for each delivery that it is the result of; those of all deliveries share
+// calls. A panic is a failure of all.
 //
 // ctx ends when the work on every delivery of the batch has ended, for the causes that
 // Handler names: one lease that is lost, or one message that is cancelled, does not end
@@ -62,7 +62,9 @@ func (q *Queue) ConsumeBatch(ctx context.Context, h BatchHandler, c BatchOptions
 	}
 	return q.runConsumer(ctx, c.ConsumeOptions, func(config *consumer.Config) {
 		config.Batch, config.Linger = c.Max, c.Linger
-		config.HandleBatch = func(ctx context.Context, all []*consumer.Held) []error { return q.handleBatch(ctx, h, all) }
+		config.HandleBatch = func(ctx context.Context, all []*consumer.Held) []error {
+			return q.handleBatch(ctx, h, all, c.AtMostOnce)
+		}
 	})
 }
 
@@ -88,8 +90,8 @@ func (c BatchOptions) complete() (BatchOptions, error) {
 	return c, err
 }
 
-// handleBatch calls h, and returns the result of each delivery.
-func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer.Held) []error {
+// handleBatch calls h, and returns the result of each delivery. early: they are acked already.
+func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer.Held, early bool) []error {
 	holders, deliveries := make([]member, len(all)), make([]Delivery, len(all))
 	batch := make([]*Delivery, len(all))
 	ids := joinIDs(all)
@@ -98,13 +100,15 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 		q.client.hooks.delivering(q.name, held.Delivery)
 		holders[i].Held = held
 		deliveries[i].fill(q, ids[i*length:(i+1)*length], held.Delivery, &holders[i])
+		deliveries[i].early = early
 		batch[i] = &deliveries[i]
 	}
 	err := h(ctx, batch)
 	results := make([]error, len(all))
 	for i := range holders {
-		results[i] = deliveries[i].admit(ctx, holders[i].result(err))
+		results[i] = holders[i].result(err)
 	}
+	admitAll(ctx, batch, results)
 	return results
 }
 
@@ -121,6 +125,24 @@ func joinIDs(all []*consumer.Held) string {
 		text.Write(id)
 	}
 	return text.String()
+}
+
+// admitAll replaces verdicts by what admit returns for them. Messages of all of them share
+// calls.
+func admitAll(ctx context.Context, batch []*Delivery, verdicts []error) {
+	var n nexts
+	var places []int
+	for i, d := range batch {
+		if messages := messagesOf(verdicts[i]); messages != nil {
+			n.add(ctx, d, messages)
+			places = append(places, i)
+		} else {
+			verdicts[i] = d.admit(ctx, verdicts[i])
+		}
+	}
+	for i, verdict := range n.send(ctx) {
+		verdicts[places[i]] = verdict
+	}
 }
 
 // member is the holder of a delivery of a batch.

@@ -36,6 +36,7 @@ type Delivery struct {
 	queue  *Queue
 	holder holder
 	recurs bool
+	early  bool // acked before the handler has seen it
 }
 
 // holder settles the delivery it belongs to.
@@ -128,14 +129,16 @@ func (d *Delivery) Settle(ctx context.Context, verdict error) error {
 	verdict = d.admit(ctx, verdict)
 	v := consumer.Judge(verdict, false, func() time.Duration { return DefaultBackoff(d, verdict) })
 	err := d.settle(ctx, v)
-	if v.Verdict == store.Again && refused(err) {
+	if v.Verdict == store.Again && errors.Is(err, ErrInvalid) || v.Verdict == store.Next && refused(err) {
 		return d.settle(ctx, consumer.Verdict{Verdict: store.Nack, Delay: toSpan(DefaultBackoff(d, err)), Failure: fmt.Sprint(errors.Unwrap(err))})
 	}
 	return err
 }
 
-// refused reports whether a settle changed nothing because of what it asked for.
-func refused(err error) bool { return errors.Is(err, ErrInvalid) }
+// refused reports whether a Next changed nothing because of one of its messages.
+func refused(err error) bool {
+	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrQueueFull)
+}
 
 // settleBy is Settle for a verdict that must be the one asked for: what is wrong with it is
 // returned, not taken for a failure of the handler.
@@ -148,16 +151,18 @@ func (d *Delivery) settleBy(ctx context.Context, op string, verdict error) error
 	return d.settle(ctx, v)
 }
 
-// admit returns verdict, or what is wrong with it and only the queue knows. The messages of
-// a Next are sent; what is left of it is an ack.
+// admit returns verdict, or what is wrong with it and only the queue knows. What it returns for
+// a Next does the rest of it: some messages have been sent.
 func (d *Delivery) admit(ctx context.Context, verdict error) error {
 	if verdict == nil {
 		return nil
 	}
-	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
-	if next, ok := errors.AsType[*nextError](verdict); ok && v.Verdict == store.Nack {
-		return d.send(ctx, next.messages)
+	if messages := messagesOf(verdict); messages != nil {
+		var n nexts
+		n.add(ctx, d, messages)
+		return n.send(ctx)[0]
 	}
+	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
 	if v.Verdict == store.Again && d.recurs && v.Next.TTL != 0 {
 		return invalid("ttl", "of %s: it would end all occurrences of a recurring message", fromSpan(v.Next.TTL))
 	}

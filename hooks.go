@@ -17,7 +17,7 @@ import (
 // processes do, and what the store does on its own, such as counting a lease that ran out as
 // a failure, calls no hook here: see [Queue.Stats] for the sum of all.
 type Hooks struct {
-	// OnSend is called for each message of Send, SendBatch and SendSeq, with its result.
+	// OnSend is called for each message of Send, SendBatch, SendSeq and Next, with its result.
 	OnSend func(SendEvent)
 	// OnDeliver is called before a message is given to a handler.
 	OnDeliver func(DeliverEvent)
@@ -50,7 +50,7 @@ type SendEvent struct {
 	Key   string
 	Err   error         // nil: stored
 	Took  time.Duration // of the whole call, also if it was shared with other messages
-	// Deduplicated: as in SendResult.
+	// Deduplicated: as in SendResult; false of a message that was stored with an ack, see [Next].
 	Deduplicated bool
 }
 
@@ -66,7 +66,7 @@ type DeliverEvent struct {
 // comes before the handler returns.
 type SettleEvent struct {
 	Subject
-	Verdict string        // ack, nack, release, snooze, again, reject
+	Verdict string        // ack (of Next, too), nack, release, snooze, again, reject
 	Err     error         // what the handler returned, or panicked with; or the reason it gave
 	Took    time.Duration // of the handler; 0 if the handler has settled the delivery
 	// Lost is why the verdict was not applied: [ErrLeaseLost], [ErrCancelled] (the message
@@ -134,6 +134,36 @@ func (c *Client) send(ctx context.Context, queue string, messages []Message) (re
 	return results, err
 }
 
+// notSent calls OnSend for a message that was refused before it was sent.
+func (c *Client) notSent(queue string, m *Message, err error) {
+	if c.hooks.OnSend != nil {
+		c.hooks.OnSend(SendEvent{Queue: queue, Key: m.Key, Err: err})
+	}
+}
+
+// stored returns what calls OnSend when messages have been stored with a verdict, or were
+// refused; nil if it is not set.
+func (c *Client) stored(queue string, messages []store.Message) func(store.Code, error) {
+	if c.hooks.OnSend == nil {
+		return nil
+	}
+	began := time.Now()
+	return func(code store.Code, err error) {
+		known := err == nil
+		if known {
+			err = consumer.CodeError(store.Next, code)
+		}
+		for i := range messages {
+			event := SendEvent{Queue: queue, Key: messages[i].Key, Took: time.Since(began)}
+			event.Err = fail("send", queue, "", err)
+			if err == nil || !known {
+				event.ID = messages[i].ID.String()
+			}
+			c.hooks.OnSend(event)
+		}
+	}
+}
+
 // sendWrapped calls the middleware with copies of messages.
 func (q *Queue) sendWrapped(ctx context.Context, messages []Message) (SendResults, error) {
 	messages = slices.Clone(messages)
@@ -176,8 +206,12 @@ func (h *Hooks) settled(o consumer.Outcome) {
 	case !o.Dead && o.Verdict.Verdict == store.Nack && h.OnFailure != nil:
 		h.OnFailure(FailureEvent{Subject: about, Err: result, After: time.Duration(o.Verdict.Delay) * time.Millisecond})
 	}
+	verdict := o.Verdict.Verdict
+	if verdict == store.Next {
+		verdict, result = store.Ack, nil
+	}
 	if h.OnSettle != nil {
-		h.OnSettle(SettleEvent{Subject: about, Verdict: string(o.Verdict.Verdict), Err: result, Took: o.Took, Lost: o.Err})
+		h.OnSettle(SettleEvent{Subject: about, Verdict: string(verdict), Err: result, Took: o.Took, Lost: o.Err})
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -21,18 +23,28 @@ type NextMessage struct {
 	Message
 }
 
-// Next returns a handler's error that says "done, and send these": the messages are sent,
-// then the delivery is acked. Their ids are made of the id of this message, its occurrence
-// (see [Again]) and their place among messages, so that a second run of the handler, after a
-// crash or a lost ack, sends the same ids: what was stored, with whatever content, is not
-// stored twice, as long as it is there and for another DedupFor, an hour by default, after it is
-// gone. So a crash neither loses a message nor doubles one whose handler runs again within that
-// hour. Record.SentAt of such a message is that of this one.
+// Next returns a handler's error that says "done, and send these": the messages are sent and the
+// delivery is acked. A crash neither loses a message nor doubles one.
+//
+// Messages for the same queue and the same partition as the delivery, up to 500 and 1 MiB, are
+// stored in the step of the store that acks it: both happen, or neither. These are messages
+// without a key and a DedupID, or with those of that partition; so in a queue with one
+// partition, all that have no other Queue. The delivery makes room for them: its key is free
+// for one of them, and a full queue takes as many as it loses. If one of them is refused, none
+// is stored.
+//
+// The others are sent before that step, each on its own. After a crash in between, the handler
+// runs again, and sends the same ids: they are made of the id of this message, its occurrence
+// (see [Again]) and the place among messages, so list the messages in the same order each time.
+// What was stored, with whatever content, is not stored twice, as long as it is there and for
+// another DedupFor, an hour by default, after it is gone. All messages are sent in this way by a
+// client with Options.SendMiddleware, which is called with them, and for a delivery of a message
+// with [Repeat] or of a consumer with AtMostOnce.
 //
 // If a message is not stored, the delivery fails with the reason (of which [ErrDuplicate]
 // and [ErrTooLarge] are examples), also when others are: they are recognized when the handler
-// runs again. The sends end with the handler's context. Without messages, Next returns nil,
-// which acks.
+// runs again. The sends end with the handler's context. Record.SentAt of such a message is that of
+// this one. Without messages, Next returns nil, which acks.
 func Next(messages ...NextMessage) error {
 	for i := range messages {
 		if messages[i].ID != "" {
@@ -50,73 +62,199 @@ type nextError struct{ messages []NextMessage }
 
 func (e *nextError) Error() string { return fmt.Sprintf("next: %d messages", len(e.messages)) }
 
-// Next sends messages, then acks the delivery. See the verdict [Next]. Errors: those of
+// Next acks the delivery and sends messages. See the verdict [Next]. Errors: those of
 // [Queue.Send], after which the delivery is held still and a call with the same messages sends
-// none of them twice; those of Ack.
+// none of them twice; those of Ack. After [ErrLeaseLost], messages of the delivery's own
+// partition are not sent.
 func (d *Delivery) Next(ctx context.Context, messages ...NextMessage) error {
-	return d.settleBy(ctx, string(store.Ack), Next(messages...))
+	verdict := d.admit(ctx, Next(messages...))
+	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
+	if v.Verdict != store.Ack && v.Verdict != store.Next {
+		return fail(string(store.Next), d.Queue, d.ID, verdict)
+	}
+	return d.settle(ctx, v)
 }
 
-// send sends the messages that follow a delivery, in a batch for each queue.
-func (d *Delivery) send(ctx context.Context, messages []NextMessage) error {
+// messagesOf returns the messages of a verdict that is Next, and no other.
+func messagesOf(verdict error) []NextMessage {
+	if verdict == nil {
+		return nil
+	}
+	next, ok := errors.AsType[*nextError](verdict)
+	if !ok || consumer.Judge(verdict, false, func() time.Duration { return 0 }).Verdict != store.Nack {
+		return nil
+	}
+	return next.messages
+}
+
+// nexts are verdicts Next on deliveries of a client. Messages of the partition that a delivery
+// is of go with its ack, in one step of the store; the others are sent before.
+type nexts struct {
+	steps  []step
+	queues []*parcel
+}
+
+// step is one of the verdicts.
+type step struct {
+	own *consumer.Sends // nil: none
+	err error           // why not all that is sent before is
+}
+
+// parcel is what is sent to a queue.
+type parcel struct {
+	queue    *Queue
+	messages []Message
+	of       []int // the steps
+}
+
+// add adds the verdict on a delivery.
+func (n *nexts) add(ctx context.Context, d *Delivery, messages []NextMessage) {
+	n.steps = append(n.steps, step{})
+	s := &n.steps[len(n.steps)-1]
 	if d.holder == nil {
-		return nil // the ack that follows reports it
-	}
-	places := map[string][]int{}
-	var names []string
-	for i := range messages {
-		name := messages[i].Queue
-		if name == "" {
-			name = d.Queue
-		}
-		if places[name] == nil {
-			names = append(names, name)
-		}
-		places[name] = append(places[name], i)
-	}
-	var errs []error
-	for _, name := range names {
-		errs = append(errs, d.sendTo(ctx, d.queue.client.Queue(name), messages, places[name]))
-	}
-	return errors.Join(errs...)
-}
-
-// sendTo sends those of the messages that are for a queue.
-func (d *Delivery) sendTo(ctx context.Context, q *Queue, messages []NextMessage, places []int) error {
-	if err := q.guard(ctx); err != nil {
-		return fail("send", q.name, "", err)
+		return // the ack that follows reports it
 	}
 	parent, err := store.ParseID(d.ID)
 	if err != nil {
-		return err
+		s.err = err
+		return
 	}
-	settings, err := q.learn(ctx)
+	var own []Message
+	var errs []error
+	for i := range messages {
+		q := d.queue
+		if name := messages[i].Queue; name != "" && name != d.Queue {
+			q = d.queue.client.Queue(name)
+		}
+		m, partition, err := q.following(ctx, d, parent, i, messages[i].Message)
+		switch {
+		case err != nil:
+			errs = append(errs, err)
+		case q == d.queue && partition == parent.Partition() && d.storesNext():
+			own = append(own, m)
+		default:
+			n.post(q, m)
+		}
+	}
+	if s.err = errors.Join(errs...); s.err == nil {
+		n.keep(ctx, d, own)
+	}
+}
+
+// storesNext reports whether a message can be stored in the step that acks d. The next
+// occurrence of a recurring message takes that step, and what is acked before its handler sees
+// it has had it; middleware wraps sends, and an ack is none.
+func (d *Delivery) storesNext() bool { return !d.recurs && !d.early && !d.queue.client.filtered }
+
+// following returns the i-th message that follows d, as it is sent, and its partition.
+func (q *Queue) following(ctx context.Context, d *Delivery, parent store.ID, i int, m Message) (Message, int, error) {
+	err := q.guard(ctx)
+	var settings store.Settings
+	if err == nil {
+		settings, err = q.learn(ctx)
+	}
 	if err != nil {
-		return fail("send", q.name, "", err)
+		return m, 0, fail("send", q.name, "", err)
 	}
-	batch := make([]Message, len(places))
-	for n, i := range places {
-		m := messages[i].Message
-		named, partition := route.ByNames(&store.Message{Key: m.Key, DedupID: m.dedupID()}, settings.Partitions)
-		if !named {
-			partition = parent.Partition() % settings.Partitions
-		}
-		if m.DedupFor == 0 {
-			m.DedupFor = max(nextFor, fromSpan(settings.DedupFor))
-		}
-		m.ID = route.FollowingID(parent, d.Token-int64(d.Attempt), i, partition).String()
-		batch[n] = m
+	named, partition := route.ByNames(&store.Message{Key: m.Key, DedupID: m.dedupID()}, settings.Partitions)
+	if !named {
+		partition = parent.Partition() % settings.Partitions
 	}
-	results, err := q.SendBatch(ctx, batch)
+	if m.DedupFor == 0 {
+		m.DedupFor = max(nextFor, fromSpan(settings.DedupFor))
+	}
+	m.ID = route.FollowingID(parent, d.Token-int64(d.Attempt), i, partition).String()
+	return m, partition, nil
+}
+
+// post has a message of the last step sent.
+func (n *nexts) post(q *Queue, m Message) {
+	at := slices.IndexFunc(n.queues, func(p *parcel) bool { return p.queue.name == q.name })
+	if at < 0 {
+		at = len(n.queues)
+		n.queues = append(n.queues, &parcel{queue: q})
+	}
+	p := n.queues[at]
+	p.messages, p.of = append(p.messages, m), append(p.of, len(n.steps)-1)
+}
+
+// keep has messages of the last step stored with its ack, if they can be together in a call.
+func (n *nexts) keep(ctx context.Context, d *Delivery, messages []Message) {
+	if len(messages) == 0 {
+		return
+	}
+	s := &n.steps[len(n.steps)-1]
+	own, size := make([]store.Message, len(messages)), 0
+	for i := range messages {
+		var err error
+		if own[i], err = d.queue.prepared(ctx, &messages[i]); err != nil {
+			s.err = fail("send", d.Queue, messages[i].ID, err)
+			d.queue.client.notSent(d.Queue, &messages[i], s.err)
+			return
+		}
+		size += own[i].Size()
+	}
+	_, same := store.SameNames(own)
+	if same != "" || len(own) > store.MaxBatch || len(own) > 1 && size > store.MaxBatchBytes {
+		for i := range messages {
+			n.post(d.queue, messages[i])
+		}
+		return
+	}
+	s.own = &consumer.Sends{Messages: own, Done: d.queue.client.stored(d.Queue, own)}
+}
+
+// prepared returns a message with an id as the store takes it, or what is wrong with it.
+func (q *Queue) prepared(ctx context.Context, m *Message) (store.Message, error) {
+	sent, err := m.plain()
 	if err != nil {
-		return err
+		return sent, err
 	}
-	for _, r := range results {
-		if r.Err != nil && !sentBefore(r.Err) {
-			return r.Err
+	settings, err := q.learnFor(ctx, len(m.Body))
+	if err != nil {
+		return sent, err
+	}
+	err = q.prepare(ctx, m, &sent, &settings) // which changes sent
+	return sent, err
+}
+
+// send sends what is not stored with an ack, and returns what is left of each verdict: the
+// reason why it has failed, a consumer.NextError, or nil, which acks.
+func (n *nexts) send(ctx context.Context) []error {
+	for _, p := range n.queues {
+		n.sendParcel(ctx, p)
+	}
+	verdicts := make([]error, len(n.steps))
+	for i, s := range n.steps {
+		switch {
+		case s.err != nil:
+			verdicts[i] = s.err
+		case s.own != nil:
+			verdicts[i] = &consumer.NextError{Sends: s.own}
 		}
 	}
-	return nil
+	return verdicts
+}
+
+// sendParcel sends the messages of those steps that have not failed yet.
+func (n *nexts) sendParcel(ctx context.Context, p *parcel) {
+	var batch []Message
+	var of []int
+	for i, m := range p.messages {
+		if n.steps[p.of[i]].err == nil {
+			batch, of = append(batch, m), append(of, p.of[i])
+		}
+	}
+	results, err := p.queue.SendBatch(ctx, batch)
+	for i, step := range of {
+		cause := err
+		if err == nil && !sentBefore(results[i].Err) {
+			cause = results[i].Err
+		}
+		if s := &n.steps[step]; s.err == nil {
+			s.err = cause
+		}
+	}
 }
 
 // sentBefore reports whether a message was refused because another one has its id, which was

@@ -128,10 +128,8 @@ type received struct {
 
 // Settle asks the store once.
 func (r *received) Settle(ctx context.Context, v consumer.Verdict) error {
-	item := receiver.Item{
-		Settlement: store.Settlement{Receipt: r.receipt, Delay: v.Delay, Failure: consumer.Cut(v.Failure), Next: v.Next}, Part: r.part,
-	}
-	code, err := r.receiver.Settle(ctx, r.partition, v.Verdict, item)
+	code, err := r.receiver.Settle(ctx, r.partition, v.Verdict, receiver.Item{Settlement: v.Settlement(r.receipt), Part: r.part})
+	v.Done(code, err)
 	if err != nil {
 		return err
 	}

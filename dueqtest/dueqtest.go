@@ -220,10 +220,12 @@ func (c *Client) assertState(queue string, ref dueq.Ref, want dueq.State) dueq.R
 }
 
 // FailSends makes every send fail with err, which should wrap one of the errors of Send such
-// as [dueq.ErrUnavailable], and stores nothing; nil: sends work again.
+// as [dueq.ErrUnavailable], and stores nothing; nil: sends work again. A [dueq.Next] whose
+// messages are stored with the ack fails as a whole: unless err refuses them, as
+// [dueq.ErrDuplicate] and [dueq.ErrQueueFull] do, Deliver then leaves the message leased.
 func (c *Client) FailSends(err error) { c.faults.set(&c.faults.send, err) }
 
-// FailSettles makes every Ack, Nack, Release, Reject and Extend fail with err, such as
+// FailSettles makes every Ack, Next, Nack, Release, Reject and Extend fail with err, such as
 // [dueq.ErrUnavailable] or [dueq.ErrLeaseLost], and changes nothing; nil: they work again.
 // Deliver then leaves the message leased.
 func (c *Client) FailSettles(err error) { c.faults.set(&c.faults.settle, err) }

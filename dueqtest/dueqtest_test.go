@@ -95,6 +95,23 @@ func TestDeliver_NextSends(t *testing.T) {
 	q.AssertDelivered("b", "next")
 }
 
+func TestFailSends_FailsWhatIsStoredWithAnAck(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		err  error
+		want dueq.State
+	}{{dueq.ErrUnavailable, dueq.Leased}, {dueq.ErrQueueFull, dueq.Scheduled}} {
+		q := dueqtest.New(t)
+		id := q.Send("a", dueq.Message{})
+		q.FailSends(test.err)
+		q.Deliver("a", func(context.Context, *dueq.Delivery) error { return dueq.Next(dueq.NextMessage{}) })
+		m, err := q.Queue("a").Get(t.Context(), dueq.ID(id))
+		if err != nil || m.State != test.want {
+			t.Errorf("after %v: %+v, %v, want it %s", test.err, m, err, test.want)
+		}
+	}
+}
+
 func TestWork_HandsOutWhatIsDueInAllQueues(t *testing.T) {
 	t.Parallel()
 	q := dueqtest.New(t)

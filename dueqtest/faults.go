@@ -31,8 +31,12 @@ func (f *faults) get(which *error) error {
 
 // made reports whether err is what settles are made to fail with.
 func (f *faults) made(err error) bool {
-	fault := f.get(&f.settle)
-	return fault != nil && errors.Is(err, fault)
+	for _, which := range []*error{&f.settle, &f.send} {
+		if fault := f.get(which); fault != nil && errors.Is(err, fault) {
+			return true
+		}
+	}
+	return false
 }
 
 // Push fails when sends do.
@@ -43,9 +47,12 @@ func (f *faults) Push(ctx context.Context, p store.Partition, r store.PushReques
 	return f.Store.Push(ctx, p, r)
 }
 
-// Settle fails when settles do.
+// Settle fails when settles do, and with messages to be stored also when sends do.
 func (f *faults) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
 	if err := f.get(&f.settle); err != nil {
+		return nil, err
+	}
+	if err := f.get(&f.send); err != nil && r.Verdict == store.Next {
 		return nil, err
 	}
 	return f.Store.Settle(ctx, p, r)

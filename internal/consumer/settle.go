@@ -48,6 +48,7 @@ type settling struct {
 	delay   int64
 	failure string
 	next    *store.Occurrence
+	sends   *Sends
 
 	handled bool // by a handler, whose result and time these are
 	result  error
@@ -55,7 +56,7 @@ type settling struct {
 }
 
 func newSettling(h *Held, v Verdict) settling {
-	return settling{held: h, delay: v.Delay, failure: Cut(v.Failure), next: v.Next}
+	return settling{held: h, delay: v.Delay, failure: Cut(v.Failure), next: v.Next, sends: v.Sends}
 }
 
 // settlement is what the store said.
@@ -113,6 +114,7 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	if fate != batch.Answered {
 		said.err = ctx.Err()
 	}
+	item.sends.done(said.code, said.err)
 	err := s.note(h, v.Verdict, said)
 	if said.err == nil {
 		s.outcomes.report(item.outcome(v.Verdict, said.code, err))
@@ -132,6 +134,7 @@ func (s *settler) startAll(t target, items []settling) { s.line(t).StartAll(item
 func (s *settler) conclude(v store.Verdict, items []settling, said []settlement) {
 	over := items[:0]
 	for i, item := range items {
+		item.sends.done(said[i].code, said[i].err)
 		if err := Refusal(said[i].code); said[i].err == nil && err != nil {
 			failed := s.failed(item.held, err)
 			again := newSettling(item.held, failed)
@@ -156,15 +159,16 @@ func (i settling) validate(v store.Verdict) error {
 }
 
 func (i settling) settlement() store.Settlement {
-	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next}
+	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next, Messages: i.sends.stored()}
 }
 
 // size is that of its settlement.
 func (i *settling) size() int {
-	if i.next == nil {
+	if i.next == nil && i.sends == nil {
 		return len(i.failure)
 	}
-	return len(i.failure) + len(i.next.Body)
+	item := i.settlement()
+	return item.Size()
 }
 
 // outcome is that of a verdict which the store has answered with code, or err.

@@ -44,6 +44,36 @@ type AgainError struct {
 
 func (e *AgainError) Error() string { return "again" }
 
+// NextError acks the message and stores others in the same step.
+type NextError struct{ Sends *Sends }
+
+func (e *NextError) Error() string { return fmt.Sprintf("next: %d messages", len(e.Sends.Messages)) }
+
+// Sends are the messages that a verdict stores.
+type Sends struct {
+	Messages []store.Message
+	// Done, if it is set, is called with what the store said of the verdict: a code, or why none
+	// is known. It must not block.
+	Done func(code store.Code, err error)
+}
+
+// Done reports what the store said. There may be no sends.
+func (v Verdict) Done(code store.Code, err error) { v.Sends.done(code, err) }
+
+func (s *Sends) done(code store.Code, err error) {
+	if s != nil && s.Done != nil {
+		s.Done(code, err)
+	}
+}
+
+// stored returns the messages; none if there are no sends.
+func (s *Sends) stored() []store.Message {
+	if s == nil {
+		return nil
+	}
+	return s.Messages
+}
+
 // RejectError makes the message a dead letter.
 type RejectError struct{ Err error }
 
@@ -97,6 +127,12 @@ type Verdict struct {
 	Delay   int64 // ms
 	Failure string
 	Next    *store.Occurrence // of Again
+	Sends   *Sends            // of Next
+}
+
+// Settlement returns the verdict on a delivery as the store takes it.
+func (v Verdict) Settlement(r store.Receipt) store.Settlement {
+	return store.Settlement{Receipt: r, Delay: v.Delay, Failure: Cut(v.Failure), Next: v.Next, Messages: v.Sends.stored()}
 }
 
 // judge turns what the handler of h returned into a verdict. cause is why its context had
@@ -125,6 +161,9 @@ func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
 	}
 	if again, ok := errors.AsType[*AgainError](err); ok {
 		return Verdict{Verdict: store.Again, Delay: again.Delay, Next: &again.Next}
+	}
+	if next, ok := errors.AsType[*NextError](err); ok {
+		return Verdict{Verdict: store.Next, Sends: next.Sends}
 	}
 	if stopping {
 		return Verdict{Verdict: store.Release}
