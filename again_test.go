@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,8 @@ func TestAgain_RepeatsUnderTheSameKey(t *testing.T) {
 		start := time.Now()
 		var seen []string
 		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
-			seen = append(seen, fmt.Sprintf("%s %s/%d/%d %s", time.Since(start).Round(time.Second), d.Body, d.Attempt, d.Token, d.Headers["h"]))
+			seen = append(seen, fmt.Sprintf("%s %s/%d/%d %s %s",
+				time.Since(start).Round(time.Second), d.Body, d.Attempt, d.Token, d.Headers["h"], strings.Replace(d.IdempotencyKey(), id, "id", 1)))
 			switch {
 			case d.ID != id || d.Key != "reminder-42":
 				r.Errorf("delivery of %s %q", d.ID, d.Key)
@@ -36,7 +38,7 @@ func TestAgain_RepeatsUnderTheSameKey(t *testing.T) {
 		r.sleep(24 * time.Hour)
 		_, err := consumer.end()
 		r.must(err)
-		if want := "[0s 1/1/1 v 1h0m0s 1/1/2 v 1h1m0s 1/2/3 v 3h0m0s 2/1/4 v]"; fmt.Sprint(seen) != want {
+		if want := "[0s 1/1/1 v id 1h0m0s 1/1/2 v id.1 1h1m0s 1/2/3 v id.1 3h0m0s 2/1/4 v id.3]"; fmt.Sprint(seen) != want {
 			r.Errorf("delivered %v, want %v", seen, want)
 		}
 		if c := r.stats().Counters; c.Sent != 1 || c.Acked != 1 || c.Repeated != 2 || c.Nacked != 1 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
@@ -58,6 +59,20 @@ func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, h holder) {
 		Due: fromInstant(from.Due), SentAt: fromInstant(from.Receipt.ID.Time()), ExpiresAt: fromInstant(from.Expiry),
 		queue: q, holder: h, recurs: from.Repeat != "",
 	}
+}
+
+// IdempotencyKey returns a name for what the handler does: the same in all deliveries of an
+// occurrence of the message, and in no other. It is the ID; from the second occurrence on (see
+// [Repeat] and [Again]) a point and a number follow. Up to 48 bytes of a-z, 0-9 and ".". Keep it
+// with what the handler writes, or hand it to the service that it calls, and a message that is
+// delivered twice is handled once. The dead letter of an occurrence of a recurring message has
+// an ID, and so a key, of its own.
+func (d *Delivery) IdempotencyKey() string {
+	earlier := d.Token - int64(d.Attempt)
+	if earlier == 0 {
+		return d.ID
+	}
+	return d.ID + "." + strconv.FormatInt(earlier, 10)
 }
 
 // LastAttempt reports whether the message is dead if this delivery fails: d.Failures and

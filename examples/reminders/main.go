@@ -44,7 +44,7 @@ func run(ctx context.Context, reminders *dueq.Queue, database string, args []str
 		return err
 	}
 	defer db.Close()
-	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS reminders (id TEXT, occurrence INTEGER, text TEXT, PRIMARY KEY (id, occurrence))"); err != nil {
+	if _, err := db.ExecContext(ctx, "CREATE TABLE IF NOT EXISTS reminders (id TEXT PRIMARY KEY, text TEXT)"); err != nil {
 		return err
 	}
 	if err := schedule(ctx, reminders, args); err != nil {
@@ -52,9 +52,8 @@ func run(ctx context.Context, reminders *dueq.Queue, database string, args []str
 	}
 	return reminders.Consume(ctx, func(ctx context.Context, d *dueq.Delivery) error {
 		log.Printf("%s", d.Body)
-		// All occurrences of a series have one id. The deliveries before an occurrence, which are the same
-		// in each of its attempts, distinguish it.
-		_, err := db.ExecContext(ctx, "INSERT OR IGNORE INTO reminders VALUES (?, ?, ?)", d.ID, d.Token-int64(d.Attempt), string(d.Body))
+		// All occurrences of a series have one ID, and keys of their own.
+		_, err := db.ExecContext(ctx, "INSERT OR IGNORE INTO reminders VALUES (?, ?)", d.IdempotencyKey(), string(d.Body))
 		step("reminded")
 		return err
 	}, dueq.ConsumeOptions{Concurrency: 1}) // SQLite has one writer

@@ -77,6 +77,11 @@ func ofWorkers() []mutant {
 			rootPkg, suite,
 		},
 		{
+			"a queue that cannot be consumed is tried at each look", "workerrun.go",
+			"\tknown.not = time.Now().Add(consumeAgainAfter)\n", "",
+			rootPkg, suite,
+		},
+		{
 			"an error of one queue ends all", "workerrun.go",
 			"\tcase ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, ErrFailed):", "\tcase err != nil:",
 			rootPkg, suite,
