@@ -74,11 +74,14 @@ func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, err
 	found, err := q.bell.Wait(ctx, c.Wait,
 		func() ([]receiver.Found, time.Duration, error) { return q.poll(ctx, c) },
 		func(heard uint64) (<-chan struct{}, func()) {
-			return q.bell.Join(q.client.open, &q.client.running, q.client.store, q.name, heard) //nolint:contextcheck // shared with others, so it outlives the caller
+			return q.bell.Join(q.client.open, &q.client.running, q.client.store, q.name, heard)
 		})
-	var deliveries []*Delivery
-	for _, f := range found {
-		deliveries = append(deliveries, newDelivery(q, f.Delivery, q.received(f)))
+	if len(found) == 0 {
+		return nil, err
+	}
+	deliveries := make([]*Delivery, len(found))
+	for i, f := range found {
+		deliveries[i] = newDelivery(q, f.Delivery, q.received(f))
 	}
 	return deliveries, err
 }

@@ -33,9 +33,10 @@ func (r *Receiver) Leave(ctx context.Context) error {
 
 // longAnswered returns the names of lanes with long answers.
 func (s *source) longAnswered() []string {
-	var names []string
-	for _, l := range s.lanes.Where(func(l *lane.Lane[claims]) bool { return l.State.most > store.ShortAnswer }) {
-		names = append(names, l.Name)
+	lanes := s.lanes.Where(func(l *lane.Lane[claims]) bool { return l.State.most > store.ShortAnswer })
+	names := make([]string, len(lanes))
+	for i, l := range lanes {
+		names[i] = l.Name
 	}
 	return names
 }
