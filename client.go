@@ -1,8 +1,15 @@
 package dueq
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
+	"fmt"
 	"log/slog"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -165,4 +172,117 @@ func (c *Client) enter(ctx context.Context) (entered context.Context, leave func
 		end()
 		c.running.Done()
 	}, nil
+}
+
+// Options of a [Client]. The zero value, and nil, mean the defaults.
+type Options struct {
+	// Prefix of every key in Redis: 1 to 32 of A-Z a-z 0-9 . _ -. Clients with other
+	// prefixes do not see each other's queues. Default "dueq". Elsewhere it is ignored.
+	Prefix string
+	// Replicas is how many replicas of a Redis must confirm a message before Send
+	// returns without an error. Default 0: none are asked.
+	Replicas int
+	// ReplicaTimeout is how long Send waits for them before it returns
+	// [ErrNotReplicated]. Default 1 s.
+	ReplicaTimeout time.Duration
+	// SendTimeout is how long Send waits for a Redis that does not answer when its ctx has
+	// no deadline; then it returns [ErrUnavailable]. In a SendBatch it applies to each call
+	// that the batch makes. Default 10 s. A deadline of ctx takes its place, be it sooner or
+	// later. Other methods without a deadline give up after 10 s. In the stores of this
+	// process there are no outages: there, Send waits for as long as the disk takes.
+	SendTimeout time.Duration
+	// Logger gets the failures of handlers as warnings and dead letters as errors, with the
+	// error, the id, the key, the attempt and the time until the next: 10 of a kind in 10 s,
+	// then their number. It gets outages of the store, lost leases and warnings about a Redis
+	// that is set up to lose messages; at debug level, what go-redis logs (see [Open]). It never
+	// gets a body. Default [slog.Default].
+	Logger *slog.Logger
+	// SendMiddleware wraps Send, SendBatch and SendSeq; the first is the outermost.
+	SendMiddleware []SendMiddleware
+	// Hooks are called when something happens to messages.
+	Hooks Hooks
+	// Name of this process: 1 to 32 of A-Z a-z 0-9 . _ -. Record.Holder begins with it, where
+	// no other is given in ConsumeOptions. It need not be unique. Default: the name of the
+	// host without its domain, of a long one the end, and the process id.
+	Name string
+}
+
+const defaultSendTimeout = 10 * time.Second
+
+// complete returns the options with their defaults, or what is wrong with them.
+func (o *Options) complete() (Options, error) {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.Replicas < 0 {
+		return c, invalid("replicas", "%d is negative", c.Replicas)
+	}
+	if c.ReplicaTimeout < 0 {
+		return c, invalid("replica timeout", "%s is negative", c.ReplicaTimeout)
+	}
+	if c.SendTimeout < 0 {
+		return c, invalid("send timeout", "%s is negative", c.SendTimeout)
+	}
+	if slices.ContainsFunc(c.SendMiddleware, func(m SendMiddleware) bool { return m == nil }) {
+		return c, invalid("send middleware", "one is nil")
+	}
+	c.SendTimeout = cmp.Or(c.SendTimeout, defaultSendTimeout)
+	c.Name = cmp.Or(c.Name, processName())
+	return c, checkName(c.Name)
+}
+
+func invalid(field, format string, args ...any) error {
+	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
+}
+
+// maxName leaves room for what makes a name unique: with the names of lanes behind it, it has up
+// to store.MaxCallerName characters.
+const maxName = 32
+
+// uniqueName returns a name of 80 random bits for a producer or a consumer.
+func uniqueName() string { return strings.ToLower(rand.Text())[:16] }
+
+// uniqueNameOf returns a name that no other consumer has, and that begins with a given one.
+func uniqueNameOf(name string) string { return name + "-" + uniqueName() }
+
+func checkName(name string) error {
+	if len(name) > maxName || strings.ContainsFunc(name, notInName) {
+		return invalid("name", "%.50q: want at most %d letters, digits, '.', '_', '-'", name, maxName)
+	}
+	return nil
+}
+
+func notInName(r rune) bool {
+	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r)
+}
+
+// processName returns what tells this process from others: host and process id. In a container
+// the id is often 1, but there the host has a name of its own.
+func processName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = ""
+	}
+	return nameOf(host, os.Getpid())
+}
+
+// nameOf returns host-pid without what may not be in a name. Names of hosts that were made by
+// numbering or at random differ at the end, so that is kept of a long one.
+func nameOf(host string, pid int) string {
+	host, _, _ = strings.Cut(host, ".")
+	host = strings.Map(func(r rune) rune {
+		if notInName(r) {
+			return '-'
+		}
+		return r
+	}, host)
+	behind := "-" + strconv.Itoa(pid)
+	if room := maxName - len(behind); len(host) > room {
+		host = host[len(host)-room:]
+	}
+	return cmp.Or(host, "process") + behind
 }

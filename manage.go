@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/store"
@@ -110,4 +112,146 @@ func codeError(code store.Code) error {
 	default:
 		return fmt.Errorf("code %s: %w", code, errors.ErrUnsupported)
 	}
+}
+
+// Redrive makes dead messages due now, with their failures and TTLs forgotten, and returns
+// how many: dead -> ready. Without refs it does nothing and returns 0, nil; for every dead
+// message see [Queue.RedriveAll].
+//
+// The error joins an [*Error] for each message that was not redriven, with the ref in
+// Error.ID: [ErrNotFound] when there is no such dead message, [ErrDuplicate] when another
+// message has its key (Error.Holder). All others are redriven. With [ErrInvalid] for one of
+// the refs nothing is done. After any other error the count is of those that are known to
+// be redriven; the call can be repeated. Costs a call for each partition and 500 messages,
+// and one for each key.
+func (q *Queue) Redrive(ctx context.Context, refs ...Ref) (int, error) {
+	return q.each(ctx, "redrive", refs, func(p store.Partition, ids []store.ID) ([]store.PushResult, error) {
+		items := make([]store.Redrive, len(ids))
+		for i, id := range ids {
+			items[i].ID = id
+		}
+		return q.redriveItems(ctx, p, items)
+	})
+}
+
+// Delete removes messages for good, and returns how many: scheduled, ready and dead ones.
+// Without refs it does nothing and returns 0, nil; for every message that a filter chooses see
+// [Queue.Purge]. Live ones count as cancelled, dead ones as purged.
+//
+// The error joins an [*Error] for each message that was not removed, with the ref in
+// Error.ID: [ErrRunning] when it is leased, and is cancelled as by [Queue.Cancel];
+// [ErrNotFound] when there is no such message. All others are removed. Other errors and costs
+// are those of [Queue.Redrive].
+func (q *Queue) Delete(ctx context.Context, refs ...Ref) (int, error) {
+	return q.each(ctx, "delete", refs, func(p store.Partition, ids []store.ID) ([]store.PushResult, error) {
+		r := store.CancelRequest{Dead: true}
+		for _, id := range ids {
+			r.Refs = append(r.Refs, store.Ref{ID: id})
+		}
+		codes, err := numbered(q.client, func(caller string, number uint64) ([]store.Code, error) {
+			r.Caller, r.Number = caller, number
+			return q.client.store.Cancel(ctx, p, r)
+		})
+		results := make([]store.PushResult, len(codes))
+		for i, code := range codes {
+			results[i].Code = code
+		}
+		return results, err
+	})
+}
+
+// each does something to several messages, in calls of at most store.MaxBatch.
+func (q *Queue) each(ctx context.Context, op string, refs []Ref, do func(store.Partition, []store.ID) ([]store.PushResult, error)) (int, error) {
+	found, refused, err := q.resolveAll(ctx, op, refs)
+	if err != nil {
+		return 0, err
+	}
+	total := 0
+	for _, index := range slices.Sorted(maps.Keys(found.parts)) {
+		for ids := range slices.Chunk(found.parts[index], store.MaxBatch) {
+			results, err := do(q.partition(index), ids)
+			if err != nil {
+				return total, errors.Join(append(refused, fail(op, q.name, "", err))...)
+			}
+			for i, r := range results {
+				if r.Code == store.CodeOK {
+					total++
+					continue
+				}
+				refused = append(refused, q.refusal(op, found.refs[ids[i]].String(), r))
+			}
+		}
+	}
+	return total, errors.Join(refused...)
+}
+
+// found are messages by partition, each once, and the refs that named them.
+type found struct {
+	parts map[int][]store.ID
+	refs  map[store.ID]Ref
+}
+
+// resolveAll finds the messages that refs name. refused has an error for each key that
+// names none; err is why nothing can be done at all.
+func (q *Queue) resolveAll(ctx context.Context, op string, refs []Ref) (f found, refused []error, err error) {
+	if err := q.guard(ctx); err != nil {
+		return f, nil, fail(op, q.name, "", err)
+	}
+	for _, ref := range refs {
+		if _, err := ref.plain(); err != nil {
+			return f, nil, fail(op, q.name, ref.String(), err)
+		}
+	}
+	f = found{parts: map[int][]store.ID{}, refs: map[store.ID]Ref{}}
+	for _, ref := range refs {
+		id, err := q.resolve(ctx, ref)
+		if errors.Is(err, ErrNotFound) {
+			refused = append(refused, fail(op, q.name, ref.String(), err))
+			continue
+		}
+		if err != nil {
+			return f, nil, fail(op, q.name, ref.String(), err)
+		}
+		if _, twice := f.refs[id]; !twice {
+			f.refs[id] = ref
+			f.parts[id.Partition()] = append(f.parts[id.Partition()], id)
+		}
+	}
+	return f, refused, nil
+}
+
+// resolve returns the id of the message that a ref names. One with an id need not exist.
+func (q *Queue) resolve(ctx context.Context, ref Ref) (store.ID, error) {
+	if ref.by == byID {
+		plain, err := ref.plain()
+		return plain.ID, err
+	}
+	r, err := q.get(ctx, ref)
+	return r.ID, err
+}
+
+func (q *Queue) redriveItems(ctx context.Context, p store.Partition, items []store.Redrive) ([]store.PushResult, error) {
+	return numbered(q.client, func(caller string, number uint64) ([]store.PushResult, error) {
+		return q.client.store.Redrive(ctx, p, store.RedriveRequest{Caller: caller, Number: number, Items: items})
+	})
+}
+
+// purgeSome removes up to store.MaxBatch messages.
+func (q *Queue) purgeSome(ctx context.Context, p store.Partition, r store.PurgeRequest) (int, error) {
+	r.Limit = store.MaxBatch
+	result, err := numbered(q.client, func(caller string, number uint64) (store.PurgeResult, error) {
+		r.Caller, r.Number = caller, number
+		return q.client.store.Purge(ctx, p, r)
+	})
+	return result.Removed, err
+}
+
+// refusal says why the store refused one message.
+func (q *Queue) refusal(op, id string, r store.PushResult) error {
+	err := codeError(r.Code)
+	if !r.Holder.IsZero() {
+		holder := r.Holder.String()
+		err = &Error{Field: "key", Holder: holder, Err: fmt.Errorf("belongs to message %s: %w", holder, ErrDuplicate)}
+	}
+	return fail(op, q.name, id, err)
 }
