@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // packages are what snippets may use without importing it.
@@ -198,5 +199,52 @@ func TestLinksOfPagesLeadToFiles(t *testing.T) {
 				t.Errorf("%s: %v", page, err)
 			}
 		}
+	}
+}
+
+// width is how long a line of a page may be, in characters.
+const width = 100
+
+// TestPages_LinesFitOneWidth leaves out what cannot be broken: tables, code, pictures, a word;
+// and pages that programs write.
+func TestPages_LinesFitOneWidth(t *testing.T) {
+	generated := []string{"../../docs/REDIS.md", "../../docs/COMPARISON.md"}
+	for _, page := range append(pages(t), "../../CHANGELOG.md", "../../SECURITY.md", "../../bench/README.md") {
+		if slices.Contains(generated, page) {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range longLines(string(text)) {
+			t.Errorf("%s:%d has more than %d characters", page, n, width)
+		}
+	}
+}
+
+// longLines returns the numbers of the lines that should be broken.
+func longLines(text string) []int {
+	var long []int
+	code := false
+	for i, line := range strings.Split(text, "\n") {
+		plain := strings.TrimSpace(line)
+		if strings.HasPrefix(plain, "```") {
+			code = !code
+		}
+		whole := code || strings.HasPrefix(plain, "|") || strings.HasPrefix(plain, "![") || !strings.Contains(plain, " ")
+		if !whole && utf8.RuneCountInString(line) > width {
+			long = append(long, i+1)
+		}
+	}
+	return long
+}
+
+func TestLongLines(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 21)
+	text := strings.Join([]string{long, "| " + long, "```", long, "```", "  " + long, strings.Repeat("x", 101), "![" + long}, "\n")
+	if got := longLines(text); !slices.Equal(got, []int{1, 6}) {
+		t.Errorf("lines %v, want 1 and 6", got)
 	}
 }
