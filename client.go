@@ -260,7 +260,7 @@ func notInName(r rune) bool {
 	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r)
 }
 
-// processName returns what tells this process from others: host and process id. In a container
+// processName returns a name for this process: host and process id. In a container
 // the id is often 1, but there the host has a name of its own.
 func processName() string {
 	host, err := os.Hostname()

@@ -79,7 +79,7 @@ func (f *fakeStore) settle(t *testing.T, v store.Verdict, deliveries ...store.De
 	return codes
 }
 
-// want fails unless the store was asked for these verdicts on so many items, in any order.
+// want fails unless the store was asked for these verdicts, each on that many items, in any order.
 func (f *fakeStore) want(t *testing.T, want map[store.Verdict]int) {
 	t.Helper()
 	got := map[store.Verdict]int{}

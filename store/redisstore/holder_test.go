@@ -70,7 +70,7 @@ func TestHolder_IsKnownToOtherProcesses(t *testing.T) {
 	r.another().wantHolder(d, "a")
 }
 
-// An alias is given to another consumer when no lease has it any more. Whoever had it gets another
+// An alias is given to another consumer when no lease has it any more. The one that had it gets another
 // one, and no lease is ever shown with a wrong name.
 func TestHolder_AliasIsTakenOverWhenNoLeaseHasIt(t *testing.T) {
 	t.Parallel()
