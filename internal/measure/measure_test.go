@@ -157,7 +157,7 @@ func TestCPU_Grows(t *testing.T) {
 	t.Parallel()
 	before, err := CPU()
 	if errors.Is(err, errors.ErrUnsupported) {
-		t.Skip("not known on this system")
+		t.Skip("SKIPPED: the processor time of a process is not known on this system")
 	}
 	if err != nil {
 		t.Fatal(err)

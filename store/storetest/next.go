@@ -15,6 +15,7 @@ func following() []testCase {
 		{"RefusedChangesNothing", "", testNextRefused},
 		{"RefusedAloneInItsCall", "", testNextRefusedAlone},
 		{"FirstThatIsNotRefusedCounts", "", testNextTwice},
+		{"ReceiptsOfACallAreAnsweredInOrder", "", testNextInOrder},
 		{"RepeatAnswersTheSame", "", testNextRepeated},
 		{"RepeatWhenAllWasConsumed", "", testNextRepeatedLate},
 		{"LateReceiptStoresNothing", "", testNextLate},
@@ -323,6 +324,20 @@ func testNextDeclares(d *desk) {
 	d.wantGone(byID(m.ID), byID(r.ID))
 	d.followOne(next(r, m), store.CodeGone)
 	d.followOne(next(r, d.message(key("other"), repeat(hourly))), store.CodeLeaseLost)
+}
+
+// The message of one delivery is what another, which is gone, was to be followed by.
+func testNextInOrder(d *desk) {
+	gone := d.sendAndTake().Receipt
+	d.wantSettled(store.Ack, gone, store.CodeOK)
+	first, second := d.sendAndTake().Receipt, d.sendAndTake().Receipt
+	of := func(r store.Receipt) store.Message {
+		m := d.message()
+		m.ID = r.ID
+		return m
+	}
+	d.follow([]store.Settlement{next(gone, of(first)), next(first, d.message())}, store.CodeGone, store.CodeOK)
+	d.follow([]store.Settlement{next(second, d.message()), next(gone, of(second))}, store.CodeOK, store.CodeLeaseLost)
 }
 
 func testNextDeclaresAcked(d *desk) {
