@@ -136,7 +136,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	left := c.stop(grace, life, kill)
 	endTending()
 	tended.Wait()
-	c.settler.seconds.Wait() // what they wait for has been cancelled
+	c.settler.hedges.Wait() // what they wait for has been cancelled
 	c.settler.outcomes.end()
 	c.leave(life)
 	if left == nil {

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/coalesce"
 	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -24,14 +24,14 @@ type settler struct {
 	outcomes *outcomes
 	capacity *capacity
 	overtime time.Duration              // for how long a verdict is tried after the end of its lease
-	patience time.Duration              // before a call is made a second time beside the first
-	seconds  sync.WaitGroup             // of these
+	hedge    time.Duration              // after which a call is made a second time beside the first
+	hedges   sync.WaitGroup             // of the second calls
 	life     context.Context            // ends when nothing is reported any more
 	over     func([]settling)           // called with deliveries of a partition whose settling, begun by start, is over
 	failed   func(*Held, error) Verdict // on a delivery whose verdict the store refused
 
-	mu    sync.Mutex
-	lines map[target]*line
+	mu         sync.Mutex
+	coalescers map[target]*coalescer
 }
 
 // target is what a call can be about.
@@ -40,7 +40,8 @@ type target struct {
 	verdict   store.Verdict
 }
 
-type line = batch.Line[settling, settlement]
+// coalescer combines the verdicts on deliveries of one target.
+type coalescer = coalesce.Coalescer[settling, settlement]
 
 // settling is a delivery with the details of its verdict.
 type settling struct {
@@ -68,23 +69,23 @@ type settlement struct {
 func newSettler(c Config) *settler {
 	return &settler{
 		store: c.Store, log: c.Log, outcomes: newOutcomes(c), capacity: newCapacity(c),
-		overtime: c.overtime(), patience: min(c.Lease/3, callTimeout), lines: map[target]*line{},
+		overtime: c.overtime(), hedge: min(c.Lease/3, callTimeout), coalescers: map[target]*coalescer{},
 	}
 }
 
-func (s *settler) line(t target) *line {
+func (s *settler) coalescer(t target) *coalescer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	l := s.lines[t]
-	if l == nil {
+	c := s.coalescers[t]
+	if c == nil {
 		watches := sync.Pool{New: func() any {
 			return &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
 		}}
-		l = &line{
-			Patience: lendAfter,
-			MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-			Size: (*settling).size,
-			Root: func(context.Context) context.Context { return s.life },
+		c = coalesce.New(coalesce.Config[settling, settlement]{
+			StallAfter: lendAfter,
+			MaxItems:   store.MaxBatch, MaxBytes: store.MaxBatchBytes,
+			Size:    (*settling).size,
+			Context: func(context.Context) context.Context { return s.life },
 			Call: func(ctx context.Context, items []settling) []settlement {
 				late := watches.Get().(*overdue)
 				late.begin()
@@ -95,10 +96,10 @@ func (s *settler) line(t target) *line {
 				return s.insist(ctx, t, items, late)
 			},
 			Done: func(items []settling, said []settlement) { s.conclude(t.verdict, items, said) },
-		}
-		s.lines[t] = l
+		})
+		s.coalescers[t] = c
 	}
-	return l
+	return c
 }
 
 // settle reports one verdict, for as long as it takes and is not too late. With
@@ -110,8 +111,8 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 		return err
 	}
 	h.setPhase(underWay)
-	said, fate := s.line(target{h.Partition, v.Verdict}).Do(ctx, item)
-	if fate != batch.Answered {
+	said, status := s.coalescer(target{h.Partition, v.Verdict}).Do(ctx, item)
+	if status != coalesce.Completed {
 		said.err = ctx.Err()
 	}
 	item.sends.done(said.code, said.err)
@@ -124,10 +125,10 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 
 // start is settle for callers that do not wait: over is called at the end. The delivery is
 // underWay already.
-func (s *settler) start(t target, item settling) { s.line(t).Start(item) }
+func (s *settler) start(t target, item settling) { s.coalescer(t).Start(item) }
 
 // startAll is start for several deliveries of a partition. It keeps items.
-func (s *settler) startAll(t target, items []settling) { s.line(t).StartAll(items) }
+func (s *settler) startAll(t target, items []settling) { s.coalescer(t).StartAll(items) }
 
 // conclude ends what start began, in the order of items, which it changes. A delivery whose
 // verdict the store refused is held still, and has failed.
@@ -250,9 +251,9 @@ func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleReq
 	ctx, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
 	var second atomic.Pointer[[]store.Code]
-	s.seconds.Add(1)
-	timer := time.AfterFunc(s.patience, func() {
-		defer s.seconds.Done()
+	s.hedges.Add(1)
+	timer := time.AfterFunc(s.hedge, func() {
+		defer s.hedges.Done()
 		if codes, err := series.Settle(ctx, s.store, p, r, parts); err == nil {
 			second.Store(&codes)
 			end()
@@ -260,7 +261,7 @@ func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleReq
 	})
 	codes, err := series.Settle(ctx, s.store, p, r, parts)
 	if timer.Stop() {
-		s.seconds.Done()
+		s.hedges.Done()
 	}
 	if answer := second.Load(); err != nil && answer != nil {
 		return *answer, nil

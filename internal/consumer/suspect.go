@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/coalesce"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -24,8 +24,8 @@ func (w *work) recordStart(life context.Context, h *Held) {
 // that are recorded at the same time share a call.
 func (s *settler) recordStart(ctx context.Context, h *Held, lease time.Duration) error {
 	began := time.Now()
-	said, fate := s.line(target{h.Partition, store.Start}).Do(ctx, settling{held: h, delay: lease.Milliseconds()})
-	if fate != batch.Answered {
+	said, status := s.coalescer(target{h.Partition, store.Start}).Do(ctx, settling{held: h, delay: lease.Milliseconds()})
+	if status != coalesce.Completed {
 		return ctx.Err()
 	}
 	if said.err != nil {

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/coalesce"
 	"github.com/dueq-dev/dueq/internal/idle"
 	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/store"
@@ -19,9 +19,9 @@ import (
 // Lanes is how many pushes of one producer to one partition may be under way at a time.
 const Lanes = 16
 
-// patience is how long a push keeps others of its partition waiting. A server that is
-// there answers much sooner, also under load, unless a connection is stalled.
-const patience = 100 * time.Millisecond
+// stallAfter is how long a push delays the next one to its partition. A server that can be
+// reached answers much sooner, also under load, unless a connection is stalled.
+const stallAfter = 100 * time.Millisecond
 
 // idleAfter is after how long without a push what is kept of a partition is given back.
 const idleAfter = 5 * time.Minute
@@ -47,13 +47,13 @@ type Producer struct {
 
 // destination is a partition that is sent to.
 type destination struct {
-	line  line
+	sends *coalescer
 	slots chan struct{}    // a token for every push under way
 	lanes *lane.Pool[none] // its own: partitions remember names apart from each other
 }
 
-// line joins messages that are sent to one partition at the same time.
-type line = batch.Line[store.Message, Outcome]
+// coalescer combines messages that are sent to one partition at the same time.
+type coalescer = coalesce.Coalescer[store.Message, Outcome]
 
 // Outcome is what became of one message.
 type Outcome struct {
@@ -94,11 +94,11 @@ func (p *Producer) Bound(ctx context.Context) (context.Context, context.CancelFu
 // same partition. It returns when ctx ends, or with ErrUnavailable after the timeout; the
 // contexts of other callers do not affect it.
 func (p *Producer) Send(ctx context.Context, to store.Partition, m store.Message) Outcome {
-	o, fate := p.destination(to).line.Do(ctx, m)
-	switch fate {
-	case batch.Withdrawn:
+	o, status := p.destination(to).sends.Do(ctx, m)
+	switch status {
+	case coalesce.NotCalled:
 		return Outcome{Err: notSent(p.ended(ctx))}
-	case batch.Left:
+	case coalesce.Abandoned:
 		return Outcome{Err: p.ended(ctx)}
 	default:
 		o.Err = p.Explain(ctx, o.Err)
@@ -131,12 +131,14 @@ func (p *Producer) destination(to store.Partition) *destination {
 func (p *Producer) newDestination(to store.Partition) *destination {
 	name := p.name + "." + strconv.FormatUint(p.made.Add(1), 36)
 	d := &destination{lanes: lane.NewPool[none](name), slots: make(chan struct{}, Lanes)}
-	d.line.MaxItems, d.line.MaxBytes, d.line.Size = store.MaxBatch, store.MaxBatchBytes, (*store.Message).Size
-	d.line.Root, d.line.Patience, d.line.Timeout = context.WithoutCancel, patience, p.timeout
-	d.line.Call = func(ctx context.Context, messages []store.Message) []Outcome {
-		results, err := p.Push(ctx, to, messages)
-		return outcomes(len(messages), results, err)
-	}
+	d.sends = coalesce.New(coalesce.Config[store.Message, Outcome]{
+		MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes, Size: (*store.Message).Size,
+		Context: context.WithoutCancel, StallAfter: stallAfter, Timeout: p.timeout,
+		Call: func(ctx context.Context, messages []store.Message) []Outcome {
+			results, err := p.Push(ctx, to, messages)
+			return outcomes(len(messages), results, err)
+		},
+	})
 	return d
 }
 

@@ -18,9 +18,9 @@ const (
 	breather = time.Millisecond
 	// retryAfter is the longest sleep after an error.
 	retryAfter = 200 * time.Millisecond
-	// claimPatience is how long one of several partitions may take to answer. What it hands
+	// claimTimeout is how long one of several partitions may take to answer. What it hands
 	// out later is released. A partition that has not answered lately gets suspectPatience.
-	claimPatience   = time.Second
+	claimTimeout    = time.Second
 	suspectPatience = 50 * time.Millisecond
 )
 
@@ -48,15 +48,15 @@ type Found struct {
 func (r *Receiver) Poll(ctx context.Context, running *sync.WaitGroup, p Poll) ([]Found, time.Duration, error) {
 	var suspects []int
 	round := &round{Poll: p, receiver: r, running: running, wait: store.MaxWait}
-	patience := time.Duration(0)
+	timeout := time.Duration(0)
 	if p.Partitions > 1 {
-		patience = claimPatience
+		timeout = claimTimeout
 	}
 	for i := range p.Partitions {
 		index := (p.First + i) % p.Partitions
 		if p.Partitions > 1 && r.Suspect(store.Partition{Queue: p.Queue, Index: index}) {
 			suspects = append(suspects, index)
-		} else if round.ask(ctx, index, patience) {
+		} else if round.ask(ctx, index, timeout) {
 			break
 		}
 	}
@@ -84,10 +84,10 @@ type round struct {
 }
 
 // ask claims what is still wanted from a partition, and reports whether that is all.
-func (r *round) ask(ctx context.Context, index int, patience time.Duration) (enough bool) {
+func (r *round) ask(ctx context.Context, index int, timeout time.Duration) (enough bool) {
 	from := store.Partition{Queue: r.Queue, Index: index}
 	request := store.ClaimRequest{Max: r.Max - len(r.found), Lease: r.Lease, Of: r.Partitions}
-	result, err := r.receiver.Claim(ctx, r.running, from, request, patience)
+	result, err := r.receiver.Claim(ctx, r.running, from, request, timeout)
 	switch {
 	case errors.Is(err, store.ErrRepartitioned):
 		r.failed = err
@@ -111,7 +111,7 @@ func (r *round) ask(ctx context.Context, index int, patience time.Duration) (eno
 	}
 	r.wait = min(r.wait, result.Wait)
 	if passed && len(r.found) < r.Max {
-		return r.ask(ctx, index, patience) // what comes next is due as well
+		return r.ask(ctx, index, timeout) // what comes next is due as well
 	}
 	return len(r.found) == r.Max
 }

@@ -29,11 +29,11 @@ const (
 // outcome is unknown is repeated before the next. Partitions share nothing that one of
 // them could use up: they can be on different servers.
 type Receiver struct {
-	store   store.Store
-	name    string
-	sources *idle.Map[store.Partition, *source]
-	lines   *idle.Map[target, *line]
-	made    atomic.Uint64 // sources
+	store      store.Store
+	name       string
+	sources    *idle.Map[store.Partition, *source]
+	coalescers *idle.Map[target, *coalescer]
+	made       atomic.Uint64 // sources
 }
 
 // source is a partition that is claimed from.
@@ -53,21 +53,21 @@ type claims struct {
 func New(s store.Store, name string) *Receiver {
 	return &Receiver{
 		store: s, name: name,
-		sources: idle.NewMap[store.Partition](idleAfter, (*source).repeats),
-		lines:   idle.NewMap[target, *line](idleAfter, nil),
+		sources:    idle.NewMap[store.Partition](idleAfter, (*source).repeats),
+		coalescers: idle.NewMap[target, *coalescer](idleAfter, nil),
 	}
 }
 
 // Stop ends what looks after the memory of an idle receiver.
 func (r *Receiver) Stop() {
 	r.sources.Stop()
-	r.lines.Stop()
+	r.coalescers.Stop()
 }
 
 // Forget gives back what is kept of a queue that was deleted.
 func (r *Receiver) Forget(queue string) {
 	r.sources.Drop(func(p store.Partition) bool { return p.Queue == queue })
-	r.lines.Drop(func(t target) bool { return t.partition.Queue == queue })
+	r.coalescers.Drop(func(t target) bool { return t.partition.Queue == queue })
 }
 
 func (r *Receiver) source(p store.Partition) *source { return r.sources.Get(p, r.newSource) }
@@ -86,21 +86,21 @@ func (s *source) repeats() bool {
 }
 
 // Claim leases what a request asks for, whose Consumer and Number it fills in. It returns
-// when ctx ends, or with ErrUnavailable when it has waited for patience (0: as long as
+// when ctx ends, or with ErrUnavailable when it has waited for timeout (0: as long as
 // ctx); the call that is under way then goes on in running, and what it hands out is
 // released.
 func (r *Receiver) Claim(
-	ctx context.Context, running *sync.WaitGroup, p store.Partition, request store.ClaimRequest, patience time.Duration,
+	ctx context.Context, running *sync.WaitGroup, p store.Partition, request store.ClaimRequest, timeout time.Duration,
 ) (store.ClaimResult, error) {
-	if patience == 0 {
+	if timeout == 0 {
 		return r.await(ctx, running, p, request)
 	}
-	short, end := context.WithTimeout(ctx, patience)
+	short, end := context.WithTimeout(ctx, timeout)
 	defer end()
 	result, err := r.await(short, running, p, request)
 	if err != nil && short.Err() != nil && ctx.Err() == nil {
 		r.source(p).suspect.Store(true)
-		err = fmt.Errorf("partition %d: no answer within %s: %w", p.Index, patience, store.ErrUnavailable)
+		err = fmt.Errorf("partition %d: no answer within %s: %w", p.Index, timeout, store.ErrUnavailable)
 	}
 	return result, err
 }

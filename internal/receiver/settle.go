@@ -3,7 +3,7 @@ package receiver
 import (
 	"context"
 
-	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/coalesce"
 	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -14,8 +14,8 @@ type target struct {
 	verdict   store.Verdict
 }
 
-// line joins verdicts on deliveries of one partition that are given at the same time.
-type line = batch.Line[Item, settled]
+// coalescer combines verdicts on deliveries of one partition that are given at the same time.
+type coalescer = coalesce.Coalescer[Item, settled]
 
 // Item is the verdict's detail for one delivery.
 type Item struct {
@@ -36,8 +36,8 @@ func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdic
 	if err := (store.SettleRequest{Verdict: v, Items: []store.Settlement{item.Settlement}}).Validate(); err != nil {
 		return 0, err
 	}
-	said, fate := r.line(target{p, v}).Do(ctx, item)
-	if fate != batch.Answered {
+	said, status := r.coalescer(target{p, v}).Do(ctx, item)
+	if status != coalesce.Completed {
 		return 0, ctx.Err()
 	}
 	return said.code, said.err
@@ -58,15 +58,15 @@ func (r *Receiver) SettleAll(ctx context.Context, p store.Partition, v store.Ver
 	return series.Settle(ctx, r.store, p, request, parts)
 }
 
-func (r *Receiver) line(t target) *line { return r.lines.Get(t, r.newLine) }
+func (r *Receiver) coalescer(t target) *coalescer { return r.coalescers.Get(t, r.newCoalescer) }
 
-func (r *Receiver) newLine(t target) *line {
-	return &line{
+func (r *Receiver) newCoalescer(t target) *coalescer {
+	return coalesce.New(coalesce.Config[Item, settled]{
 		MaxItems: store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-		Size: func(item *Item) int { return item.Size() },
-		Root: context.WithoutCancel,
-		Call: func(ctx context.Context, items []Item) []settled { return r.settleItems(ctx, t, items) },
-	}
+		Size:    func(item *Item) int { return item.Size() },
+		Context: context.WithoutCancel,
+		Call:    func(ctx context.Context, items []Item) []settled { return r.settleItems(ctx, t, items) },
+	})
 }
 
 // settleItems settles the items of a batch, each of which gets its own result.

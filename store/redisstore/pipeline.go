@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/dueq-dev/dueq/internal/batch"
+	"github.com/dueq-dev/dueq/internal/coalesce"
 )
 
 // Calls of one script that are made at the same time and go to one server share
@@ -22,17 +22,17 @@ const (
 	pipelineBytes = 1 << 20
 )
 
-// pipelines has lines of calls: one for each script and server, so that nothing waits for
-// a server that is not its own, nor a small call for large ones of another kind.
+// pipelines has a coalescer of calls for each script and server, so that no call waits for
+// another server, and no small call for large ones of another kind.
 type pipelines struct {
-	rdb     redis.UniversalClient
-	cluster clustered // nil: everything goes to one server
-	lines   sync.Map  // destination -> *line; as many as there are scripts and have been masters
+	rdb        redis.UniversalClient
+	cluster    clustered // nil: everything goes to one server
+	coalescers sync.Map  // destination -> *coalescer; as many as there are scripts and have been masters
 }
 
 type destination struct{ server, script string }
 
-type line = batch.Line[redis.Cmder, error]
+type coalescer = coalesce.Coalescer[redis.Cmder, error]
 
 func newPipelines(rdb redis.UniversalClient) *pipelines {
 	p := &pipelines{rdb: rdb}
@@ -51,22 +51,22 @@ func (p *pipelines) do(ctx context.Context, script, key string, cmd onceCmd) err
 		}
 		to.server = master.Options().Addr
 	}
-	err, fate := p.line(to).Do(ctx, cmd)
-	if fate != batch.Answered {
+	err, status := p.coalescer(to).Do(ctx, cmd)
+	if status != coalesce.Completed {
 		return ctx.Err()
 	}
 	return err
 }
 
-func (p *pipelines) line(to destination) *line {
-	l, ok := p.lines.Load(to)
+func (p *pipelines) coalescer(to destination) *coalescer {
+	c, ok := p.coalescers.Load(to)
 	if !ok {
-		l, _ = p.lines.LoadOrStore(to, &line{
-			Call: p.call, AtOnce: directCalls, MaxItems: pipelineCalls, MaxBytes: pipelineBytes, Size: commandSize,
-			Root: context.WithoutCancel,
-		})
+		c, _ = p.coalescers.LoadOrStore(to, coalesce.New(coalesce.Config[redis.Cmder, error]{
+			Call: p.call, MaxInFlight: directCalls, MaxItems: pipelineCalls, MaxBytes: pipelineBytes, Size: commandSize,
+			Context: context.WithoutCancel,
+		}))
 	}
-	return l.(*line)
+	return c.(*coalescer)
 }
 
 // call executes commands, each of which is a onceCmd, so that go-redis repeats none, and

@@ -301,8 +301,8 @@ func TestAPipelineIsCancelledWhenAllHaveLeft(t *testing.T) {
 // waiting returns how many calls wait for others to come back.
 func (p *pipelines) waiting() int {
 	n := 0
-	p.lines.Range(func(_, l any) bool {
-		n += l.(*line).Waiting()
+	p.coalescers.Range(func(_, c any) bool {
+		n += c.(*coalescer).Waiting()
 		return true
 	})
 	return n
@@ -320,7 +320,7 @@ func pushAll(r *rig, g *gate, n int) []error {
 		request := r.request(r.messages(1, 10))
 		running.Go(func() { _, errs[i] = r.Push(r.ctx(), store.Partition{Queue: "q", Index: i}, request) })
 	}
-	// What serves the line may still be there from the last crowd, and take the first calls.
+	// A goroutine that made earlier calls may still run and make the first of these calls.
 	for g.seen()-before+r.pipelines.waiting() < n {
 		runtime.Gosched()
 	}
