@@ -46,6 +46,7 @@ type Delivery struct {
 // holder settles the delivery it belongs to.
 type holder interface {
 	Settle(ctx context.Context, v consumer.Verdict) error
+	Extend(ctx context.Context, span int64) error
 }
 
 func newDelivery(q *Queue, d *store.Delivery, h holder) *Delivery {
@@ -135,7 +136,15 @@ func (d *Delivery) Reject(ctx context.Context, reason error) error {
 // shortens it. Errors: [ErrInvalid]; [ErrLeaseLost], also when the message is gone;
 // [ErrCancelled]: extended, but the message was cancelled and should be given up.
 func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
-	return d.settleAfter(ctx, store.Extend, span, nil)
+	err := d.unusable(ctx)
+	switch {
+	case err != nil:
+	case span < 0:
+		err = invalid("delay", "%s is negative", span)
+	default:
+		err = d.holder.Extend(ctx, toSpan(span))
+	}
+	return fail("extend", d.Queue, d.ID, err)
 }
 
 // Settle settles the delivery by what a handler returned for it, as [Queue.Consume] does: nil
@@ -208,11 +217,19 @@ func (d *Delivery) settleAfter(ctx context.Context, v store.Verdict, delay time.
 	return d.settle(ctx, consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failure})
 }
 
-func (d *Delivery) settle(ctx context.Context, v consumer.Verdict) error {
-	err := ctx.Err()
-	if err == nil && d.holder == nil {
-		err = invalid("delivery", "was not received from a queue")
+// unusable returns why nothing can be said about the delivery, if there is a reason.
+func (d *Delivery) unusable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
+	if d.holder == nil {
+		return invalid("delivery", "was not received from a queue")
+	}
+	return nil
+}
+
+func (d *Delivery) settle(ctx context.Context, v consumer.Verdict) error {
+	err := d.unusable(ctx)
 	if err == nil {
 		err = d.holder.Settle(ctx, v)
 	}
@@ -295,7 +312,7 @@ func (s source) settle(ctx context.Context, deliveries []*Delivery, v store.Verd
 	for n, d := range deliveries {
 		errs[n] = err
 		if err == nil {
-			errs[n] = consumer.CodeError(v, codes[n])
+			errs[n] = v.Err(codes[n])
 		}
 		errs[n] = fail(string(v), d.Queue, d.ID, errs[n])
 	}

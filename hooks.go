@@ -151,7 +151,7 @@ func (c *Client) stored(queue string, messages []store.Message) func(store.Code,
 	return func(code store.Code, err error) {
 		known := err == nil
 		if known {
-			err = consumer.CodeError(store.Next, code)
+			err = store.Next.Err(code)
 		}
 		for i := range messages {
 			event := SendEvent{Queue: queue, Key: messages[i].Key, Took: time.Since(began)}

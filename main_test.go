@@ -271,17 +271,25 @@ func (n *network) Settle(ctx context.Context, p store.Partition, r store.SettleR
 	return over(ctx, n, string(r.Verdict), p.Index, func() ([]store.Code, error) { return n.Store.Settle(ctx, p, r) })
 }
 
+func (n *network) Extend(ctx context.Context, p store.Partition, r store.ExtendRequest) ([]store.Code, error) {
+	op := "extend"
+	if r.Start {
+		op = "start"
+	}
+	return over(ctx, n, op, p.Index, func() ([]store.Code, error) { return n.Store.Extend(ctx, p, r) })
+}
+
 func (n *network) Queues(ctx context.Context) ([]string, error) {
 	return over(ctx, n, "queues", everywhere, func() ([]string, error) { return n.Store.Queues(ctx) })
 }
 
-func (n *network) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {
-	_, err := over(ctx, n, "heartbeat", everywhere, func() (struct{}, error) { return struct{}{}, n.Store.Heartbeat(ctx, queue, consumer, ttl) })
+func (n *network) Heartbeat(ctx context.Context, queue string, r store.HeartbeatRequest) error {
+	_, err := over(ctx, n, "heartbeat", everywhere, func() (struct{}, error) { return struct{}{}, n.Store.Heartbeat(ctx, queue, r) })
 	return err
 }
 
-func (n *network) Leave(ctx context.Context, p store.Partition, consumers []string) error {
-	_, err := over(ctx, n, "leave", p.Index, func() (struct{}, error) { return struct{}{}, n.Store.Leave(ctx, p, consumers) })
+func (n *network) Leave(ctx context.Context, p store.Partition, r store.LeaveRequest) error {
+	_, err := over(ctx, n, "leave", p.Index, func() (struct{}, error) { return struct{}{}, n.Store.Leave(ctx, p, r) })
 	return err
 }
 

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -72,7 +71,7 @@ func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Part
 		}
 	}
 	if err == nil {
-		err = codeError(codes[0])
+		err = codes[0].Err()
 	}
 	return fail(op, q.name, ref.String(), err)
 }
@@ -88,30 +87,6 @@ func (q *Queue) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, fail("stats", q.name, "", err)
 	}
 	return toStats(&all[0]), nil
-}
-
-// codeError is the one place where the codes of a store become errors.
-func codeError(code store.Code) error {
-	switch code {
-	case store.CodeOK:
-		return nil
-	case store.CodeDuplicate, store.CodeConflict, store.CodeFull, store.CodeTooFar, store.CodeExpires:
-		return consumer.Refusal(code)
-	case store.CodeStale:
-		return fmt.Errorf("overtaken by a later call: %w", ErrUnavailable)
-	case store.CodeNotFound, store.CodeGone:
-		return ErrNotFound
-	case store.CodeRunning:
-		return ErrRunning
-	case store.CodeDead:
-		return ErrDead
-	case store.CodeLeaseLost:
-		return ErrLeaseLost
-	case store.CodeCancelled:
-		return ErrCancelled
-	default:
-		return fmt.Errorf("code %s: %w", code, errors.ErrUnsupported)
-	}
 }
 
 // Redrive makes dead messages due now, with their failures and TTLs forgotten, and returns
@@ -248,7 +223,7 @@ func (q *Queue) purgeSome(ctx context.Context, p store.Partition, r store.PurgeR
 
 // refusal says why the store refused one message.
 func (q *Queue) refusal(op, id string, r store.PushResult) error {
-	err := codeError(r.Code)
+	err := r.Code.Err()
 	if !r.Holder.IsZero() {
 		holder := r.Holder.String()
 		err = &Error{Field: "key", Holder: holder, Err: fmt.Errorf("belongs to message %s: %w", holder, ErrDuplicate)}

@@ -103,7 +103,7 @@ func TestConsume_UnstartedMessagesOfADeadProcessLoseNoAttempt(t *testing.T) {
 func TestConsume_StartThatIsNotConfirmedRunsNoHandler(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{MaxAttempts: 1})
-		r.net.set(always(refused, string(store.Start)))
+		r.net.set(always(refused, "start"))
 		handled := 0
 		c := dueq.ConsumeOptions{Lease: 2 * time.Second}
 		running := r.consume(r.q, func(context.Context, *dueq.Delivery) error { handled++; return nil }, c)
@@ -125,7 +125,7 @@ func TestConsume_CancelledBeforeItsStartRunsNoHandler(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{MaxAttempts: 1})
 		r.net.set(func(op string) fault {
-			if op == string(store.Start) {
+			if op == "start" {
 				_, err := r.net.Cancel(r.Context(), store.Partition{Queue: "work"}, store.CancelRequest{
 					Caller: "m", Number: 1, Refs: []store.Ref{{ID: storeID(r, id)}},
 				})
@@ -176,7 +176,7 @@ func TestReceive_LastAttemptIsStartedWhenItIsReturned(t *testing.T) {
 func TestReceive_StartThatIsNotConfirmedReturnsNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		once, often := r.send(dueq.Message{MaxAttempts: 1}), r.send(dueq.Message{})
-		r.net.set(always(refused, string(store.Start)))
+		r.net.set(always(refused, "start"))
 		got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 2})
 		r.must(err)
 		if len(got) != 1 || got[0].ID != often {

@@ -129,6 +129,11 @@ type received struct {
 	part      *series.Part
 }
 
+// Extend asks the store once.
+func (r *received) Extend(ctx context.Context, span int64) error {
+	return r.receiver.Extend(ctx, r.partition, r.receipt, span)
+}
+
 // Settle asks the store once.
 func (r *received) Settle(ctx context.Context, v consumer.Verdict) error {
 	code, err := r.receiver.Settle(ctx, r.partition, v.Verdict, receiver.Item{Settlement: v.Settlement(r.receipt), Part: r.part})
@@ -136,5 +141,5 @@ func (r *received) Settle(ctx context.Context, v consumer.Verdict) error {
 	if err != nil {
 		return err
 	}
-	return consumer.CodeError(v.Verdict, code)
+	return v.Verdict.Err(code)
 }

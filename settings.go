@@ -302,7 +302,7 @@ func (c *Client) DeleteQueue(ctx context.Context, name string, o *DeleteQueueOpt
 		err = c.guard(ctx)
 	}
 	if err == nil {
-		err = c.store.DeleteQueue(ctx, name, o != nil && o.Force)
+		err = c.store.DeleteQueue(ctx, name, store.DeleteRequest{Force: o != nil && o.Force})
 	}
 	if err == nil {
 		c.producer.Forget(name)

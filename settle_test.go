@@ -23,9 +23,6 @@ type tardy struct {
 }
 
 func (s *tardy) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
-	if r.Verdict == store.Extend {
-		return s.Store.Settle(ctx, p, r)
-	}
 	s.calls.Add(1)
 	timer := time.NewTimer(s.takes)
 	defer timer.Stop()

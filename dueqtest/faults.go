@@ -57,3 +57,11 @@ func (f *faults) Settle(ctx context.Context, p store.Partition, r store.SettleRe
 	}
 	return f.Store.Settle(ctx, p, r)
 }
+
+// Extend fails when settles do: both need the lease.
+func (f *faults) Extend(ctx context.Context, p store.Partition, r store.ExtendRequest) ([]store.Code, error) {
+	if err := f.get(&f.settle); err != nil {
+		return nil, err
+	}
+	return f.Store.Extend(ctx, p, r)
+}

@@ -54,3 +54,21 @@ func (r ClaimRequest) Validate() error {
 	}
 	return validateLease(r.Lease)
 }
+
+// LeaveRequest names consumers that make no more claims of a partition.
+type LeaveRequest struct {
+	Consumers []string // 1 to MaxBatch
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r LeaveRequest) Validate() error {
+	if err := validateCount("consumers", len(r.Consumers), MaxBatch); err != nil {
+		return err
+	}
+	for _, name := range r.Consumers {
+		if err := validateCaller("consumer", name); err != nil {
+			return err
+		}
+	}
+	return nil
+}

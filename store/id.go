@@ -1,6 +1,10 @@
 package store
 
-import "encoding/binary"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+)
 
 // ID identifies a message, and is never reused. It is a UUIDv7 whose last 16 bits are the
 // number of the message's partition, so an id alone is enough to find its message.
@@ -92,3 +96,45 @@ func (id ID) Time() int64 { return int64(binary.BigEndian.Uint64(id[:8]) >> 16) 
 
 // IsZero reports whether id is not set.
 func (id ID) IsZero() bool { return id == ID{} }
+
+// DedupID stands for a name that a sender gives to a message so that a repetition is
+// recognised: see [PushRequest]. The zero value is none.
+type DedupID [16]byte
+
+// NewDedupID returns what stands for a name: the first half of its SHA-256. So all take the
+// same space, however long the names are.
+func NewDedupID(name string) DedupID {
+	sum := sha256.Sum256([]byte(name))
+	return DedupID(sum[:len(DedupID{})])
+}
+
+// IsZero reports whether d is none.
+func (d DedupID) IsZero() bool { return d == DedupID{} }
+
+// AppendTo appends 26 characters of those that an ID has, or nothing for none, to b.
+func (d DedupID) AppendTo(b []byte) []byte {
+	if d.IsZero() {
+		return b
+	}
+	return ID(d).AppendTo(b)
+}
+
+// Partition names one shard of a queue.
+type Partition struct {
+	Queue string
+	Index int // 0 to MaxPartitions-1
+}
+
+// String returns "queue:index", for logs and errors.
+func (p Partition) String() string { return fmt.Sprintf("%s:%d", p.Queue, p.Index) }
+
+// Validate returns an *Error of kind ErrInvalid when p cannot exist.
+func (p Partition) Validate() error {
+	if err := ValidateQueue(p.Queue); err != nil {
+		return err
+	}
+	if p.Index < 0 || p.Index >= MaxPartitions {
+		return Invalid("partition", "%d is outside 0 to %d", p.Index, MaxPartitions-1)
+	}
+	return nil
+}

@@ -8,9 +8,8 @@ import (
 // Verdict is what a consumer says about a delivery.
 type Verdict string
 
-// The verdicts. A settle of a message whose cancellation was asked for removes it,
-// whatever the verdict; only Extend and Start leave it with its holder for as long as
-// the lease lasts.
+// The verdicts. Each ends the delivery. A message whose cancellation was asked for is removed,
+// whatever the verdict.
 const (
 	Ack     Verdict = "ack"     // done: leased -> (gone)
 	Nack    Verdict = "nack"    // failed: leased -> scheduled after Delay, or dead when out of attempts
@@ -27,10 +26,6 @@ const (
 	// happens, if one of them is refused.
 	Next   Verdict = "next"
 	Reject Verdict = "reject" // leased -> dead
-	Extend Verdict = "extend" // leased -> leased until Delay from now, never shortened
-	// Start is Extend, and records that the handler of this delivery is about to run:
-	// from then on, a lease that runs out is a failure (see [Suspicion]).
-	Start Verdict = "start"
 )
 
 // SettleRequest carries one verdict for several deliveries of one partition.
@@ -41,11 +36,10 @@ type SettleRequest struct {
 
 // Settlement is the verdict's detail for one delivery.
 //
-// Its Code: OK; Gone (the message is no more: a success for everything but Extend and
-// Start); LeaseLost (another delivery may have begun; nothing was changed); Cancelled
-// (for Nack, Release, Snooze, Again, Reject: removed, as was asked for; for Extend and Start: the
-// holder should stop, the lease is extended); Dead (Nack used up the attempts; for Again, the
-// record cannot be read); where Next counts, TooFar, Expires (the TTL ends before the due time, or would end a message with Repeat)
+// Its Code: OK; Gone (the message is no more, which is a success); LeaseLost (another delivery
+// may have begun; nothing was changed); Cancelled (for Nack, Release, Snooze, Again, Reject:
+// removed, as was asked for); Dead (Nack used up the attempts; for Again, the record cannot be
+// read); where Next counts, TooFar, Expires (the TTL ends before the due time, or would end a message with Repeat)
 // and Changed, with nothing changed. A verdict repeated
 // with the same receipt gets the same code, or Gone.
 //
@@ -57,7 +51,7 @@ type SettleRequest struct {
 // its message back.
 type Settlement struct {
 	Receipt Receipt
-	Delay   int64  // Nack, Release, Snooze, Again: span to the new due time; Extend, Start: span to the new end of the lease
+	Delay   int64  // Nack, Release, Snooze, Again: span to the new due time
 	Failure string // Nack, Reject, Snooze: why, at most MaxFailure bytes
 	// Next is for Again. nil: due after Delay, with the body as it was and no TTL.
 	//
@@ -119,8 +113,8 @@ func (s *Settlement) Following() Occurrence {
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r SettleRequest) Validate() error {
-	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Again, Next, Reject, Extend, Start}, r.Verdict) {
-		return Invalid("verdict", "%s is none of ack, nack, release, snooze, again, next, reject, extend, start", quote(string(r.Verdict)))
+	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Again, Next, Reject}, r.Verdict) {
+		return Invalid("verdict", "%s is none of ack, nack, release, snooze, again, next, reject", quote(string(r.Verdict)))
 	}
 	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err
@@ -137,14 +131,11 @@ func (r SettleRequest) Validate() error {
 }
 
 func (s Settlement) validate(v Verdict) error {
-	if s.Receipt.ID.IsZero() || s.Receipt.Attempt < 1 {
-		return Invalid("receipt", "%s is not a receipt", quote(s.Receipt.String()))
+	if err := s.Receipt.validate(); err != nil {
+		return err
 	}
 	if len(s.Failure) > MaxFailure {
 		return Invalid("failure", "%d bytes, the limit is %d", len(s.Failure), MaxFailure)
-	}
-	if v == Extend || v == Start {
-		return validateLease(s.Delay)
 	}
 	if v == Next {
 		return s.validateMessages()
@@ -181,4 +172,73 @@ func (o *Occurrence) Validate(delay int64) error {
 		return tooLarge("body", "%d bytes, the limit is %d", len(o.Body), MaxBody)
 	}
 	return validateTTL(o.TTL, delay)
+}
+
+// validateFollowing checks what the messages of all items of a Next are together.
+func validateFollowing(items []Settlement) error {
+	count, size := 0, 0
+	for i := range items {
+		count += len(items[i].Messages)
+		for n := range items[i].Messages {
+			size += items[i].Messages[n].Size()
+		}
+	}
+	if err := validateCount("messages", count, MaxBatch); err != nil {
+		return err
+	}
+	if size > MaxBatchBytes && count > 1 {
+		return tooLarge("messages", "%d bytes in one batch, the limit is %d", size, MaxBatchBytes)
+	}
+	return nil
+}
+
+// validateMessages checks the messages that follow one delivery.
+func (s *Settlement) validateMessages() error {
+	if err := validateCount("messages", len(s.Messages), MaxBatch); err != nil {
+		return err
+	}
+	for i := range s.Messages {
+		m := &s.Messages[i]
+		if err := m.Validate(); err != nil {
+			return err
+		}
+		switch {
+		case m.ID.Partition() != s.Receipt.ID.Partition():
+			return Invalid("id", "%s of message %d is of partition %d, the delivery is of %d", m.ID, i, m.ID.Partition(), s.Receipt.ID.Partition())
+		case m.ID == s.Receipt.ID:
+			return Invalid("id", "%s of message %d is that of the delivery", m.ID, i)
+		}
+	}
+	return validateApart(s.Messages)
+}
+
+// validateApart returns an error if messages have a name in common, so that what becomes of
+// one could depend on another.
+func validateApart(messages []Message) error {
+	if i, field := SameNames(messages); field != "" {
+		return Invalid(field, "of message %d is that of another one that follows the same delivery", i)
+	}
+	return nil
+}
+
+// SameNames returns the first of messages that has an id, a key or a dedup id which one before
+// it has, and which of them: "id", "key" or "dedup id". The field is "" if there is none.
+func SameNames(messages []Message) (index int, field string) {
+	if len(messages) < 2 {
+		return 0, ""
+	}
+	ids, keys, names := map[ID]bool{}, map[string]bool{}, map[DedupID]bool{}
+	for i := range messages {
+		m := &messages[i]
+		switch {
+		case ids[m.ID]:
+			return i, "id"
+		case m.Key != "" && keys[m.Key]:
+			return i, "key"
+		case !m.DedupID.IsZero() && names[m.DedupID]:
+			return i, "dedup id"
+		}
+		ids[m.ID], keys[m.Key], names[m.DedupID] = true, true, true
+	}
+	return 0, ""
 }

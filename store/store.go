@@ -16,8 +16,8 @@
 // # Retrying
 //
 // Every method may be repeated with the same arguments after an error that leaves
-// its outcome unknown, and the repetition has no further effect: settles carry receipts,
-// and pushes, claims, cancels, reschedules, redrives and purges carry the caller's name
+// its outcome unknown, and the repetition has no further effect: settles and extensions carry
+// receipts, and pushes, claims, cancels, reschedules, redrives and purges carry the caller's name
 // and a number that grows with every new call (see [PushRequest], [ClaimRequest],
 // [CancelRequest]). The repetition of a numbered call gets the answer of the first try.
 //
@@ -31,9 +31,8 @@ package store
 
 import "context"
 
-// Store is implemented by every place messages can be kept: Redis, the embedded
-// engine, and a dueq server seen from afar. Package storetest holds the promises
-// that each of them must keep.
+// Store is implemented by every place where messages can be kept: Redis and the embedded
+// engine. Package storetest holds the promises that each of them must keep.
 //
 // All methods are safe for concurrent use.
 type Store interface {
@@ -47,9 +46,13 @@ type Store interface {
 	// ErrNotFound when the queue was deleted, see ClaimRequest.Of.
 	Claim(ctx context.Context, p Partition, r ClaimRequest) (ClaimResult, error)
 
-	// Settle ends or extends leases, one way for the whole batch. Results are in the
-	// order of the items.
+	// Settle ends deliveries, with one verdict for the whole batch. Results are in the order
+	// of the items.
 	Settle(ctx context.Context, p Partition, r SettleRequest) ([]Code, error)
+
+	// Extend makes leases end r.Lease from now, and never shortens them: leased -> leased.
+	// Results are in the order of the receipts.
+	Extend(ctx context.Context, p Partition, r ExtendRequest) ([]Code, error)
 
 	// Cancel removes messages that are scheduled or ready, on request also dead ones, and
 	// asks the holder of a leased one to stop. Codes: OK, Running, Dead, NotFound, Stale.
@@ -98,30 +101,30 @@ type Store interface {
 
 	// DeleteQueue removes a queue with its settings, counters and consumers, and returns nil
 	// when all of it is gone. If it has a message in any state, nothing is changed and
-	// ErrNotEmpty is returned, unless force is set: then its messages are removed, too.
+	// ErrNotEmpty is returned, unless r.Force is set: then its messages are removed, too.
 	// ErrNotFound if there is no such queue, also when the repetition of a call finds that
 	// the first try has removed it. After another error some partitions may have been
-	// removed, without force only empty ones; a repetition removes the rest.
+	// removed, without r.Force only empty ones; a repetition removes the rest.
 	//
 	// Receipts of the queue are answered as those of messages that are gone, and claims that
 	// name its partitions (ClaimRequest.Of) with ErrNotFound. A push makes a new queue, with
 	// default settings. No call that was sent before acts on that, except by the id of a
 	// message that was pushed to it again.
-	DeleteQueue(ctx context.Context, queue string, force bool) error
+	DeleteQueue(ctx context.Context, queue string, r DeleteRequest) error
 
-	// Heartbeat says that a consumer of the queue is alive for another ttl
-	// milliseconds (0: it leaves). The queue need not exist and is not made. It returns no
-	// names, so that its cost does not grow with the consumers.
-	Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error
+	// Heartbeat reports that a consumer of the queue is alive, or leaves. The queue need not
+	// exist and is not made. It returns no names, so that its cost does not grow with the
+	// consumers.
+	Heartbeat(ctx context.Context, queue string, r HeartbeatRequest) error
 
 	// Now returns the store's clock, as it is for a partition, in unix ms. The partition need
 	// not exist.
 	Now(ctx context.Context, p Partition) (int64, error)
 
-	// Leave says that consumers make no more claims of a partition and repeat none: the
+	// Leave reports that consumers make no more claims of a partition and repeat none: the
 	// store may drop their last answers. It still knows the numbers, so a claim of theirs
 	// that arrives late hands out nothing new. The partition need not exist.
-	Leave(ctx context.Context, p Partition, consumers []string) error
+	Leave(ctx context.Context, p Partition, r LeaveRequest) error
 
 	// Consumers returns the names of the queue's live consumers in order, none for a
 	// queue that does not exist.

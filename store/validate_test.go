@@ -147,13 +147,13 @@ func TestSettleRequestValidate(t *testing.T) {
 	}
 	none := ID{}.String()
 	refuse(t, valid, SettleRequest.Validate, []refusal[SettleRequest]{
-		{"unknown verdict", func(r *SettleRequest) { r.Verdict = "nak" }, ErrInvalid, "verdict", `"nak" is none of ack, nack, release, snooze, again, next, reject, extend, start`},
+		{"unknown verdict", func(r *SettleRequest) { r.Verdict = "nak" }, ErrInvalid, "verdict", `"nak" is none of ack, nack, release, snooze, again, next, reject`},
 		{"no items", func(r *SettleRequest) { r.Items = nil }, ErrInvalid, "items", "0 is outside 1 to 500"},
 		{"501 items", func(r *SettleRequest) { r.Items = make([]Settlement, 501) }, ErrInvalid, "items", "501 is outside 1 to 500"},
 		{"no receipt", func(r *SettleRequest) { r.Items[1].Receipt = Receipt{} }, ErrInvalid, "receipt", `"` + none + `:0" is not a receipt`},
 		{"long failure", func(r *SettleRequest) { r.Items[1].Failure += "x" }, ErrInvalid, "failure", "1025 bytes, the limit is 1024"},
 		{"negative delay", func(r *SettleRequest) { r.Items[1].Delay = -1 }, ErrInvalid, "delay", "-1 ms is negative"},
-		{"short extension", func(r *SettleRequest) { r.Verdict, r.Items[1].Delay = Extend, 0 }, ErrInvalid, "lease", "0 ms is outside 1000 ms to 43200000 ms (12 h)"},
+		{"extend is none", func(r *SettleRequest) { r.Verdict = "extend" }, ErrInvalid, "verdict", `"extend" is none of ack, nack, release, snooze, again, next, reject`},
 	})
 }
 
@@ -210,12 +210,17 @@ func TestPlainRequestsValidate(t *testing.T) {
 	wantInvalid(t, RescheduleRequest{Moves: []Move{{Ref: Ref{Key: "k"}, Delay: -1}}}.Validate(), ErrInvalid, "delay", "-1 ms is negative")
 	wantInvalid(t, RedriveRequest{Items: make([]Redrive, 501)}.Validate(), ErrInvalid, "items", "501 is outside 1 to 500")
 	wantInvalid(t, RedriveRequest{Items: []Redrive{{ID: ID{1}, Delay: -1}}}.Validate(), ErrInvalid, "delay", "-1 ms is negative")
-	wantInvalid(t, ValidateHeartbeat("", "c", 1), ErrInvalid, "queue", "the name is empty")
-	wantInvalid(t, ValidateHeartbeat("q", "a b", 1), ErrInvalid, "consumer", `"a b"`)
-	wantInvalid(t, ValidateHeartbeat("q", "c", -1), ErrInvalid, "ttl", "-1 ms is outside 0 to 43200000 ms")
+	receipt := Receipt{ID: idOf(0, 1), Attempt: 1}
+	wantInvalid(t, ExtendRequest{Receipts: []Receipt{receipt}}.Validate(), ErrInvalid, "lease", "0 ms is outside 1000 ms to 43200000 ms (12 h)")
+	wantInvalid(t, ExtendRequest{Receipts: make([]Receipt, 501), Lease: MinLease}.Validate(), ErrInvalid, "receipts", "501 is outside 1 to 500")
+	wantInvalid(t, ExtendRequest{Receipts: []Receipt{receipt, {}}, Lease: MinLease}.Validate(), ErrInvalid, "receipt", `:0" is not a receipt`)
+	wantInvalid(t, LeaveRequest{}.Validate(), ErrInvalid, "consumers", "0 is outside 1 to 500")
+	wantInvalid(t, HeartbeatRequest{Consumer: "a b", TTL: 1}.Validate(), ErrInvalid, "consumer", `"a b"`)
+	wantInvalid(t, HeartbeatRequest{Consumer: "c", TTL: -1}.Validate(), ErrInvalid, "ttl", "-1 ms is outside 0 to 43200000 ms")
 	for _, err := range []error{
 		CancelRequest{Caller: "m", Refs: []Ref{{ID: idOf(0, 1)}, {Key: "k"}}}.Validate(), RescheduleRequest{Caller: "m", Moves: []Move{{Ref: Ref{Key: "k"}}}}.Validate(),
-		RedriveRequest{Caller: "m", Items: []Redrive{{ID: ID{1}, Delay: MaxDelay}}}.Validate(), ValidateHeartbeat("q", "c", 0),
+		RedriveRequest{Caller: "m", Items: []Redrive{{ID: ID{1}, Delay: MaxDelay}}}.Validate(), HeartbeatRequest{Consumer: "c"}.Validate(),
+		ExtendRequest{Receipts: []Receipt{receipt}, Lease: MaxLease, Start: true}.Validate(), LeaveRequest{Consumers: []string{"c"}}.Validate(),
 	} {
 		if err != nil {
 			t.Errorf("a valid request is refused: %v", err)

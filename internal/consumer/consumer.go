@@ -222,10 +222,12 @@ func (c *Consumer) leave(life context.Context) {
 	var calls sync.WaitGroup
 	for _, f := range c.fetchers {
 		if f.answered > store.ShortAnswer {
-			calls.Go(func() { c.left(c.config.Store.Leave(ctx, f.partition, []string{c.config.Name})) })
+			calls.Go(func() {
+				c.left(c.config.Store.Leave(ctx, f.partition, store.LeaveRequest{Consumers: []string{c.config.Name}}))
+			})
 		}
 	}
-	c.left(c.config.Store.Heartbeat(ctx, c.config.Queue, c.config.Name, 0))
+	c.left(c.config.Store.Heartbeat(ctx, c.config.Queue, store.HeartbeatRequest{Consumer: c.config.Name}))
 	calls.Wait()
 }
 

@@ -78,12 +78,11 @@ func (e *extend) extendPartition(ctx context.Context, index int, all []*Held) {
 }
 
 func (e *extend) ask(ctx context.Context, index int, all []*Held) ([]store.Code, error) {
-	items := make([]store.Settlement, len(all))
+	r := store.ExtendRequest{Receipts: make([]store.Receipt, len(all)), Lease: e.config.Lease.Milliseconds()}
 	for i, h := range all {
-		items[i] = store.Settlement{Receipt: h.Delivery.Receipt, Delay: e.config.Lease.Milliseconds()}
+		r.Receipts[i] = h.Delivery.Receipt
 	}
-	p := store.Partition{Queue: e.config.Queue, Index: index}
-	return e.config.Store.Settle(ctx, p, store.SettleRequest{Verdict: store.Extend, Items: items})
+	return e.config.Store.Extend(ctx, store.Partition{Queue: e.config.Queue, Index: index}, r)
 }
 
 func (e *extend) apply(h *Held, code store.Code, deadline time.Time) {

@@ -3,6 +3,8 @@ package consumer
 import (
 	"context"
 	"time"
+
+	"github.com/dueq-dev/dueq/store"
 )
 
 const (
@@ -33,7 +35,7 @@ func (b *heartbeat) Run(ctx context.Context) {
 func (b *heartbeat) beat(ctx context.Context) {
 	call, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
-	err := b.config.Store.Heartbeat(call, b.config.Queue, b.config.Name, heartbeatTTL.Milliseconds())
+	err := b.config.Store.Heartbeat(call, b.config.Queue, store.HeartbeatRequest{Consumer: b.config.Name, TTL: heartbeatTTL.Milliseconds()})
 	switch {
 	case err == nil:
 		b.outage.over("heartbeat")

@@ -62,13 +62,13 @@ const (
 // Settle reports the verdict on the delivery to the store, for a handler that does so
 // itself. What the handler returns is ignored then.
 func (h *Held) Settle(ctx context.Context, v Verdict) error {
-	if v.Verdict == store.Extend {
-		return h.settler.extend(ctx, h, v.Delay)
-	}
 	h.turn.Lock()
 	defer h.turn.Unlock()
 	return h.settler.settle(ctx, h, v)
 }
+
+// Extend makes the lease end span ms from now at the earliest.
+func (h *Held) Extend(ctx context.Context, span int64) error { return h.settler.extend(ctx, h, span) }
 
 // begin makes the context of the handler, unless there is a reason not to start it: it
 // was stopped, or less than margin is left of its lease, for example because this

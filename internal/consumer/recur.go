@@ -68,7 +68,7 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 	request := store.SettleRequest{Verdict: v.Verdict, Items: []store.Settlement{item}}
 	codes, err := series.Settle(ctx, w.config.Store, h.Partition, request, []*series.Part{series.Of(h.Delivery)})
 	if err == nil {
-		err = CodeError(v.Verdict, codes[0])
+		err = v.Verdict.Err(codes[0])
 	}
 	if err != nil {
 		w.config.Log.Warn("dueq: a recurring message comes back when its lease has run out", attributes(h, slog.Any("error", err))...)

@@ -23,6 +23,7 @@ type settler struct {
 	log      *slog.Logger
 	outcomes *outcomes
 	capacity *capacity
+	lease    time.Duration
 	overtime time.Duration              // for how long a verdict is tried after the end of its lease
 	hedge    time.Duration              // after which a call is made a second time beside the first
 	hedges   sync.WaitGroup             // of the second calls
@@ -37,8 +38,10 @@ type settler struct {
 // target is what a call can be about.
 type target struct {
 	partition store.Partition
-	verdict   store.Verdict
+	verdict   store.Verdict // noVerdict: the start of handlers is recorded
 }
+
+const noVerdict store.Verdict = ""
 
 // coalescer combines the verdicts on deliveries of one target.
 type coalescer = coalesce.Coalescer[settling, settlement]
@@ -69,7 +72,7 @@ type settlement struct {
 func newSettler(c Config) *settler {
 	return &settler{
 		store: c.Store, log: c.Log, outcomes: newOutcomes(c), capacity: newCapacity(c),
-		overtime: c.overtime(), hedge: min(c.Lease/3, callTimeout), coalescers: map[target]*coalescer{},
+		lease: c.Lease, overtime: c.overtime(), hedge: min(c.Lease/3, callTimeout), coalescers: map[target]*coalescer{},
 	}
 }
 
@@ -136,7 +139,8 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 	over := items[:0]
 	for i, item := range items {
 		item.sends.done(said[i].code, said[i].err)
-		if err := Refusal(said[i].code); said[i].err == nil && err != nil {
+		if code := said[i].code; said[i].err == nil && code.Refuses() {
+			err := code.Err()
 			failed := s.failed(item.held, err)
 			again := newSettling(item.held, failed)
 			again.handled, again.result, again.took = item.handled, err, item.took
@@ -186,12 +190,12 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 		h.setPhase(open)
 		return said.err
 	}
-	if err := Refusal(said.code); err != nil {
+	if said.code.Refuses() {
 		h.setPhase(open)
-		return err
+		return said.code.Err()
 	}
 	h.setPhase(settled)
-	return CodeError(v, said.code)
+	return v.Err(said.code)
 }
 
 // insist repeats a call until its outcome is known, ctx ends, or it is too late. What is
@@ -227,11 +231,7 @@ func (s *settler) insist(ctx context.Context, t target, items []settling, late *
 
 // try makes the call once, or twice when it takes long.
 func (s *settler) try(ctx context.Context, t target, items []settling, places []int, said []settlement) error {
-	r := store.SettleRequest{Verdict: t.verdict, Items: make([]store.Settlement, len(places))}
-	for n, i := range places {
-		r.Items[n] = items[i].settlement()
-	}
-	codes, err := s.call(ctx, t.partition, r, partsOf(items, places))
+	codes, err := s.call(ctx, s.request(t, items, places))
 	if err != nil {
 		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
 			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
@@ -244,22 +244,41 @@ func (s *settler) try(ctx context.Context, t target, items []settling, places []
 	return nil
 }
 
+// request returns the call about the deliveries at some places.
+func (s *settler) request(t target, items []settling, places []int) func(context.Context) ([]store.Code, error) {
+	if t.verdict == noVerdict {
+		r := store.ExtendRequest{Receipts: make([]store.Receipt, len(places)), Lease: s.lease.Milliseconds(), Start: true}
+		for n, i := range places {
+			r.Receipts[n] = items[i].held.Delivery.Receipt
+		}
+		return func(ctx context.Context) ([]store.Code, error) { return s.store.Extend(ctx, t.partition, r) }
+	}
+	r := store.SettleRequest{Verdict: t.verdict, Items: make([]store.Settlement, len(places))}
+	for n, i := range places {
+		r.Items[n] = items[i].settlement()
+	}
+	parts := partsOf(items, places)
+	return func(ctx context.Context) ([]store.Code, error) {
+		return series.Settle(ctx, s.store, t.partition, r, parts)
+	}
+}
+
 // call makes a call, and when it has taken a third of the lease the same call once more
 // beside it: the reply of the first may be stalled, and the leases must not run out for
 // that. The first success counts.
-func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleRequest, parts []*series.Part) ([]store.Code, error) {
+func (s *settler) call(ctx context.Context, ask func(context.Context) ([]store.Code, error)) ([]store.Code, error) {
 	ctx, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
 	var second atomic.Pointer[[]store.Code]
 	s.hedges.Add(1)
 	timer := time.AfterFunc(s.hedge, func() {
 		defer s.hedges.Done()
-		if codes, err := series.Settle(ctx, s.store, p, r, parts); err == nil {
+		if codes, err := ask(ctx); err == nil {
 			second.Store(&codes)
 			end()
 		}
 	})
-	codes, err := series.Settle(ctx, s.store, p, r, parts)
+	codes, err := ask(ctx)
 	if timer.Stop() {
 		s.hedges.Done()
 	}
@@ -275,7 +294,7 @@ func (s *settler) call(ctx context.Context, p store.Partition, r store.SettleReq
 // the first to arrive. A start is not: no handler is started on such a lease.
 func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) time.Duration {
 	overtime := s.overtime
-	if v == store.Start {
+	if v == noVerdict {
 		overtime = 0
 	}
 	now, left := time.Now(), time.Duration(math.MaxInt64)
@@ -293,15 +312,14 @@ func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) tim
 // automatically.
 func (s *settler) extend(ctx context.Context, h *Held, span int64) error {
 	began := time.Now()
-	item := store.Settlement{Receipt: h.Delivery.Receipt, Delay: span}
-	codes, err := s.store.Settle(ctx, h.Partition, store.SettleRequest{Verdict: store.Extend, Items: []store.Settlement{item}})
+	codes, err := s.store.Extend(ctx, h.Partition, store.ExtendRequest{Receipts: []store.Receipt{h.Delivery.Receipt}, Lease: span})
 	if err != nil {
 		return err
 	}
 	if codes[0] == store.CodeOK || codes[0] == store.CodeCancelled {
 		h.extended(began.Add(time.Duration(span) * time.Millisecond))
 	}
-	return CodeError(store.Extend, codes[0])
+	return codes[0].ExtendErr()
 }
 
 // release gives deliveries back unharmed, once. What cannot be given back comes back
@@ -323,43 +341,6 @@ func (s *settler) release(ctx context.Context, all []*Held) {
 			}
 		}
 	}
-}
-
-// Refusal returns why a store did not do what was asked for, with nothing changed; nil for
-// other codes.
-func Refusal(code store.Code) error {
-	switch code {
-	case store.CodeDuplicate:
-		return &store.Error{Field: "key", Err: store.ErrDuplicate}
-	case store.CodeConflict:
-		return &store.Error{Field: "id", Err: fmt.Errorf("belongs to a message with other content: %w", store.ErrDuplicate)}
-	case store.CodeFull:
-		return store.ErrQueueFull
-	case store.CodeTooFar:
-		return &store.Error{Field: "due", Err: fmt.Errorf("is more than 10 years ahead: %w", store.ErrInvalid)}
-	case store.CodeExpires:
-		return &store.Error{Field: "ttl", Err: fmt.Errorf("ends before the message is due: %w", store.ErrInvalid)}
-	default:
-		return nil
-	}
-}
-
-// CodeError returns what a code says to somebody who settles.
-func CodeError(v store.Verdict, code store.Code) error {
-	switch {
-	case code == store.CodeOK, code == store.CodeDead && v == store.Nack, code == store.CodeGone && v != store.Extend && v != store.Start:
-		return nil
-	case code == store.CodeLeaseLost, code == store.CodeGone:
-		return store.ErrLeaseLost
-	case code == store.CodeCancelled:
-		return store.ErrCancelled
-	case code == store.CodeDead: // with Again
-		return fmt.Errorf("the message cannot be read and is dead: %w", store.ErrCorrupt)
-	}
-	if err := Refusal(code); err != nil {
-		return err
-	}
-	return fmt.Errorf("unexpected code %s: %w", code, store.ErrCorrupt)
 }
 
 func attributes(h *Held, more ...any) []any {

@@ -15,16 +15,16 @@ func (w *work) recordStart(life context.Context, h *Held) {
 	if w.config.AtMostOnce || !h.Delivery.NeedsStart() {
 		return
 	}
-	if err := w.settler.recordStart(life, h, w.config.Lease); err != nil {
+	if err := w.settler.recordStart(life, h); err != nil {
 		h.stop(err)
 	}
 }
 
 // recordStart returns nil once the store has recorded the start. Starts on one partition
 // that are recorded at the same time share a call.
-func (s *settler) recordStart(ctx context.Context, h *Held, lease time.Duration) error {
+func (s *settler) recordStart(ctx context.Context, h *Held) error {
 	began := time.Now()
-	said, status := s.coalescer(target{h.Partition, store.Start}).Do(ctx, settling{held: h, delay: lease.Milliseconds()})
+	said, status := s.coalescer(target{h.Partition, noVerdict}).Do(ctx, settling{held: h})
 	if status != coalesce.Completed {
 		return ctx.Err()
 	}
@@ -32,9 +32,9 @@ func (s *settler) recordStart(ctx context.Context, h *Held, lease time.Duration)
 		return fmt.Errorf("record the start: %w", said.err)
 	}
 	if said.code == store.CodeOK || said.code == store.CodeCancelled {
-		h.extended(began.Add(lease))
+		h.extended(began.Add(s.lease))
 	} else {
 		h.lose()
 	}
-	return CodeError(store.Start, said.code)
+	return said.code.ExtendErr()
 }

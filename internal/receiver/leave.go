@@ -21,7 +21,7 @@ func (r *Receiver) Leave(ctx context.Context) error {
 			return
 		}
 		calls.Go(func() {
-			err := r.store.Leave(ctx, p, names)
+			err := r.store.Leave(ctx, p, store.LeaveRequest{Consumers: names})
 			mu.Lock()
 			defer mu.Unlock()
 			failed = errors.Join(failed, err)

@@ -11,7 +11,8 @@ import (
 // target is what a settling call can be about.
 type target struct {
 	partition store.Partition
-	verdict   store.Verdict
+	verdict   store.Verdict // "": the leases are extended
+	lease     int64         // then
 }
 
 // coalescer combines verdicts on deliveries of one partition that are given at the same time.
@@ -36,7 +37,7 @@ func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdic
 	if err := (store.SettleRequest{Verdict: v, Items: []store.Settlement{item.Settlement}}).Validate(); err != nil {
 		return 0, err
 	}
-	said, status := r.coalescer(target{p, v}).Do(ctx, item)
+	said, status := r.coalescer(target{partition: p, verdict: v}).Do(ctx, item)
 	if status != coalesce.Completed {
 		return 0, ctx.Err()
 	}
@@ -71,7 +72,13 @@ func (r *Receiver) newCoalescer(t target) *coalescer {
 
 // settleItems settles the items of a batch, each of which gets its own result.
 func (r *Receiver) settleItems(ctx context.Context, t target, items []Item) []settled {
-	codes, err := r.SettleAll(ctx, t.partition, t.verdict, items)
+	var codes []store.Code
+	var err error
+	if t.verdict == "" {
+		codes, err = r.extendAll(ctx, t, items)
+	} else {
+		codes, err = r.SettleAll(ctx, t.partition, t.verdict, items)
+	}
 	all := make([]settled, len(items))
 	for i := range all {
 		all[i].err = err
@@ -80,4 +87,29 @@ func (r *Receiver) settleItems(ctx context.Context, t target, items []Item) []se
 		}
 	}
 	return all
+}
+
+// Extend makes the lease of a receipt end span ms from now at the earliest, in one call with
+// others that are extended by as much at the same time.
+func (r *Receiver) Extend(ctx context.Context, p store.Partition, receipt store.Receipt, span int64) error {
+	item := Item{Settlement: store.Settlement{Receipt: receipt}}
+	if err := (store.ExtendRequest{Receipts: []store.Receipt{receipt}, Lease: span}).Validate(); err != nil {
+		return err
+	}
+	said, status := r.coalescer(target{partition: p, lease: span}).Do(ctx, item)
+	switch {
+	case status != coalesce.Completed:
+		return ctx.Err()
+	case said.err != nil:
+		return said.err
+	}
+	return said.code.ExtendErr()
+}
+
+func (r *Receiver) extendAll(ctx context.Context, t target, items []Item) ([]store.Code, error) {
+	request := store.ExtendRequest{Receipts: make([]store.Receipt, len(items)), Lease: t.lease}
+	for i := range items {
+		request.Receipts[i] = items[i].Receipt
+	}
+	return r.store.Extend(ctx, t.partition, request)
 }

@@ -12,20 +12,20 @@ import (
 // all but those that the store did not confirm, which it releases; and an error if that
 // leaves none.
 func (r *Receiver) start(ctx context.Context, p store.Partition, lease int64, all []store.Delivery) ([]store.Delivery, error) {
-	var items []store.Settlement
+	request := store.ExtendRequest{Lease: lease, Start: true}
 	for i := range all {
 		if all[i].NeedsStart() {
-			items = append(items, store.Settlement{Receipt: all[i].Receipt, Delay: lease})
+			request.Receipts = append(request.Receipts, all[i].Receipt)
 		}
 	}
-	if len(items) == 0 {
+	if len(request.Receipts) == 0 {
 		return all, nil
 	}
-	codes, err := r.store.Settle(ctx, p, store.SettleRequest{Verdict: store.Start, Items: items})
+	codes, err := r.store.Extend(ctx, p, request)
 	refused := map[store.Receipt]bool{}
-	for i := range items {
+	for i, receipt := range request.Receipts {
 		if err != nil || codes[i] != store.CodeOK {
-			refused[items[i].Receipt] = true
+			refused[receipt] = true
 		}
 	}
 	isRefused := func(d store.Delivery) bool { return refused[d.Receipt] }

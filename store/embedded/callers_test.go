@@ -15,6 +15,7 @@ import (
 
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // Many goroutines call a store while its disk crashes or fails, again and again. In which
@@ -314,7 +315,7 @@ func (c *crowd) consume(consumer int, rng *rand.Rand) error {
 	case 1:
 		return c.settle(p, got.Deliveries, store.Release)
 	case 2:
-		if err := c.settle(p, got.Deliveries, store.Extend); err != nil {
+		if err := c.settle(p, got.Deliveries, storetest.Extend); err != nil {
 			return err
 		}
 	}
@@ -326,13 +327,13 @@ func (c *crowd) settle(p store.Partition, deliveries []store.Delivery, verdict s
 	r := store.SettleRequest{Verdict: verdict}
 	for _, d := range deliveries {
 		item := store.Settlement{Receipt: d.Receipt}
-		if verdict == store.Extend {
+		if verdict == storetest.Extend {
 			item.Delay = crowdLease
 		}
 		r.Items = append(r.Items, item)
 	}
 	c.settling(&r)
-	codes, err := c.s.Settle(c.t.Context(), p, r)
+	codes, err := storetest.Settle(c.t.Context(), c.s, p, r)
 	if err == nil {
 		c.settled(&r, codes)
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 func TestClaimsComeInTheOrderOfDueTimeThenID(t *testing.T) {
@@ -156,7 +157,7 @@ func TestExtendNeverShortens(t *testing.T) {
 	d := r.claimN(1).Deliveries[0]
 	r.clock.move(time.Microsecond)
 	for _, tt := range []struct{ span, want int64 }{{1000, 30_000}, {40_000, 40_001}} {
-		r.settle(store.Extend, store.Settlement{Receipt: d.Receipt, Delay: tt.span})
+		r.settle(storetest.Extend, store.Settlement{Receipt: d.Receipt, Delay: tt.span})
 		if got := r.record(1).At - epoch; got != tt.want {
 			t.Errorf("after extending by %d: ends in %d ms, want %d", tt.span, got, tt.want)
 		}

@@ -17,7 +17,7 @@ var errVanished = errors.New("the queue was deleted")
 
 // DeleteQueue removes a queue with all that it holds, in one step. The space on the disk is
 // given back by merges. O(1) under locks; O(N) without, for N messages.
-func (s *Store) DeleteQueue(ctx context.Context, queue string, force bool) error {
+func (s *Store) DeleteQueue(ctx context.Context, queue string, r store.DeleteRequest) error {
 	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {
 		return err
 	}
@@ -27,7 +27,7 @@ func (s *Store) DeleteQueue(ctx context.Context, queue string, force bool) error
 		}
 		defer s.log.Release(deletedSize)
 	}
-	remains, err := s.takeOut(queue, force)
+	remains, err := s.takeOut(queue, r.Force)
 	if err != nil {
 		return err
 	}

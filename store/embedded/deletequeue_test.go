@@ -58,7 +58,7 @@ func TestDeleteQueue_MergeUnderWay(t *testing.T) {
 	p := store.Partition{Queue: "orders"}
 	pushSome(t, s, p, "p", 5)
 	old := s.partition(p)
-	if err := s.DeleteQueue(t.Context(), p.Queue, true); err != nil {
+	if err := s.DeleteQueue(t.Context(), p.Queue, store.DeleteRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	oldest, _ := s.log.Ends()
@@ -89,7 +89,7 @@ func TestDeleteQueue_OutlivesAPowerCut(t *testing.T) {
 	s := onDisk(t, d)
 	p := store.Partition{Queue: "orders"}
 	pushSome(t, s, p, "p", 3)
-	if err := s.DeleteQueue(t.Context(), p.Queue, true); err != nil {
+	if err := s.DeleteQueue(t.Context(), p.Queue, store.DeleteRequest{Force: true}); err != nil {
 		t.Fatal(err)
 	}
 	if after := onDisk(t, d.Cut(faultdisk.Lost, rand.New(rand.NewPCG(1, 1)))); !after.missing(p.Queue) {
@@ -103,7 +103,7 @@ func TestPush_QueueIsDeletedMeanwhile(t *testing.T) {
 	s := onDisk(t, faultdisk.New())
 	p := store.Partition{Queue: "orders"}
 	old := s.makePartition(p)
-	if err := s.DeleteQueue(t.Context(), p.Queue, false); err != nil {
+	if err := s.DeleteQueue(t.Context(), p.Queue, store.DeleteRequest{Force: false}); err != nil {
 		t.Fatal(err)
 	}
 	r := store.PushRequest{Producer: "p", Number: 1, Messages: []store.Message{message(1)}}
@@ -131,7 +131,7 @@ func TestDeleteQueue_MergesGiveBackItsSpace(t *testing.T) {
 		}
 		pushSome(t, s, p, "p", 200)
 		ackAll(t, s, p, 100) // which become done
-		if err := s.DeleteQueue(t.Context(), "orders", true); err != nil {
+		if err := s.DeleteQueue(t.Context(), "orders", store.DeleteRequest{Force: true}); err != nil {
 			t.Fatal(err)
 		}
 		if reopened {

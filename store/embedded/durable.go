@@ -129,10 +129,11 @@ func settleEffort(r *store.SettleRequest, letters int) effort {
 			e.use = wal.Add
 		}
 	}
-	if r.Verdict == store.Extend || r.Verdict == store.Start {
-		e.wait = untilWritten
-	}
 	return e
+}
+
+func extendEffort(receipts int) effort {
+	return effort{size: frameSize + (noteSize+renewSize)*receipts, use: wal.Drain, wait: untilWritten}
 }
 
 func moveEffort(items int) effort {

@@ -10,6 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // smallDisk is the size of the disks that these tests fill, with segments as large as
@@ -238,7 +239,7 @@ func TestSettle_FullDiskHasSpaceForTheLongestCalls(t *testing.T) {
 // longCalls rejects, redrives, nacks, releases and lets run out the leases of a few messages.
 func (r *rig) longCalls(caller string, few int) {
 	r.Helper()
-	for i, verdict := range []store.Verdict{store.Reject, store.Nack, store.Release, store.Extend} {
+	for i, verdict := range []store.Verdict{store.Reject, store.Nack, store.Release, storetest.Extend} {
 		result, err := r.Claim(r.Context(), r.p, store.ClaimRequest{Consumer: caller, Number: r.next(), Max: few, Lease: 30_000})
 		r.must(err)
 		var items []store.Settlement

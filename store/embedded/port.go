@@ -63,7 +63,7 @@ func (s *Store) Claim(ctx context.Context, p store.Partition, r store.ClaimReque
 	return result, nil
 }
 
-// Settle ends or extends leases. O(n log N).
+// Settle ends deliveries. O(n log N).
 func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return nil, err
@@ -79,6 +79,23 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	}
 	r.Items = s.affordable(r.Items)
 	return s.settleDurably(ctx, part, r)
+}
+
+// Extend makes leases last longer. O(n log N).
+func (s *Store) Extend(ctx context.Context, p store.Partition, r store.ExtendRequest) ([]store.Code, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
+		return nil, err
+	}
+	part := s.partition(p)
+	if part == nil {
+		return slices.Repeat([]store.Code{store.CodeGone}, len(r.Receipts)), nil
+	}
+	var codes []store.Code
+	err := s.change(ctx, part, extendEffort(len(r.Receipts)), func(now instant) { codes = part.extendAll(r, now) })
+	if err != nil {
+		return nil, err
+	}
+	return codes, nil
 }
 
 // Cancel removes messages nobody holds and passes the request on to the holders of
@@ -244,13 +261,12 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	return settings, nil
 }
 
-// Heartbeat keeps a consumer among the live ones for ttl milliseconds. The queue
-// need not exist and is not made.
-func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {
-	if err := s.usable(ctx, store.ValidateHeartbeat(queue, consumer, ttl)); err != nil {
+// Heartbeat keeps a consumer among the live ones. The queue need not exist and is not made.
+func (s *Store) Heartbeat(ctx context.Context, queue string, r store.HeartbeatRequest) error {
+	if err := s.usable(ctx, store.ValidateQueue(queue), r.Validate()); err != nil {
 		return err
 	}
-	s.members.beat(queue, consumer, ttl, s.clock)
+	s.members.beat(queue, r.Consumer, r.TTL, s.clock)
 	return nil
 }
 
@@ -263,8 +279,8 @@ func (s *Store) Now(ctx context.Context, p store.Partition) (int64, error) {
 }
 
 // Leave does nothing: what is remembered of a consumer is small, and forgotten in time.
-func (s *Store) Leave(ctx context.Context, p store.Partition, consumers []string) error {
-	return s.usable(ctx, p.Validate(), store.ValidateLeave(consumers))
+func (s *Store) Leave(ctx context.Context, p store.Partition, r store.LeaveRequest) error {
+	return s.usable(ctx, p.Validate(), r.Validate())
 }
 
 // Consumers returns the live consumers of a queue in order.

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -109,7 +110,7 @@ func (r *rig) purgeRequest(s store.State, limit int) store.PurgeRequest {
 
 func (r *rig) settle(v store.Verdict, items ...store.Settlement) []store.Code {
 	r.Helper()
-	codes, err := r.Settle(r.Context(), r.p, store.SettleRequest{Verdict: v, Items: items})
+	codes, err := storetest.Settle(r.Context(), r, r.p, store.SettleRequest{Verdict: v, Items: items})
 	r.must(err)
 	return codes
 }

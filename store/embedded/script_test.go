@@ -13,6 +13,7 @@ import (
 
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // syncMode is a choice of when calls wait for the disk. The timer of sync=100ms never
@@ -189,7 +190,7 @@ func (x *script) random(ctx context.Context, p store.Partition) (promise, error)
 
 // deleteQueue deletes a queue: by force, which is seldom, or only if it is empty.
 func (x *script) deleteQueue(ctx context.Context, queue string) (promise, error) {
-	switch err := x.s.DeleteQueue(ctx, queue, x.rng.IntN(3) == 0); {
+	switch err := x.s.DeleteQueue(ctx, queue, store.DeleteRequest{Force: x.rng.IntN(3) == 0}); {
 	case errors.Is(err, store.ErrNotEmpty), errors.Is(err, store.ErrNotFound):
 		return nothing, nil
 	default:
@@ -265,7 +266,7 @@ func (x *script) settle(ctx context.Context, p store.Partition) (promise, error)
 	if x.rng.IntN(6) == 0 {
 		return outlivesPower, x.follow(ctx, p)
 	}
-	r := store.SettleRequest{Verdict: []store.Verdict{store.Ack, store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start, store.Again}[x.rng.IntN(8)]}
+	r := store.SettleRequest{Verdict: []store.Verdict{store.Ack, store.Ack, store.Nack, store.Release, store.Reject, storetest.Extend, storetest.Start, store.Again}[x.rng.IntN(8)]}
 	for range 1 + x.rng.IntN(3) {
 		i := max(0, len(x.receipts)-1-x.rng.IntN(8))
 		r.Items = append(r.Items, store.Settlement{Receipt: x.receipts[i], Delay: 1000 + int64(x.rng.IntN(2000)), Failure: strings.Repeat("no", x.rng.IntN(20))})
@@ -278,8 +279,8 @@ func (x *script) settle(ctx context.Context, p store.Partition) (promise, error)
 		default:
 		}
 	}
-	_, err := x.s.Settle(ctx, p, r)
-	if r.Verdict == store.Extend || r.Verdict == store.Start {
+	_, err := storetest.Settle(ctx, x.s, p, r)
+	if r.Verdict == storetest.Extend || r.Verdict == storetest.Start {
 		return outlivesProcess, err
 	}
 	return outlivesPower, err

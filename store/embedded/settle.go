@@ -33,11 +33,6 @@ func (p *partition) settle(r store.SettleRequest, now instant) ([]store.Code, er
 
 func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement, now instant) store.Code {
 	switch {
-	case v == store.Extend:
-		return p.extend(e, now.after(item.Delay))
-	case v == store.Start:
-		p.begin(e)
-		return p.extend(e, now.after(item.Delay))
 	case v == store.Ack:
 		p.count(countAcked)
 		p.finish(e, acked, now)
@@ -172,6 +167,31 @@ func (p *partition) letter(e *entry, content payload, item *store.Settlement, ho
 	}
 }
 
+// extendAll makes leases last longer, and records the start of handlers.
+func (p *partition) extendAll(r store.ExtendRequest, now instant) []store.Code {
+	codes := make([]store.Code, len(r.Receipts))
+	for i, receipt := range r.Receipts {
+		e := p.held(receipt)
+		if e == nil {
+			codes[i] = p.heldBefore(receipt)
+			continue
+		}
+		if r.Start {
+			p.begin(e)
+		}
+		codes[i] = p.extend(e, now.after(r.Lease))
+	}
+	return codes
+}
+
+// heldBefore answers for a receipt that is not, or no longer, one of a lease.
+func (p *partition) heldBefore(r store.Receipt) store.Code {
+	if p.byID.get(r.ID) == nil {
+		return store.CodeGone
+	}
+	return store.CodeLeaseLost
+}
+
 // extend never brings a deadline nearer. A holder that should stop is notified, and
 // still gets the time to.
 func (p *partition) extend(e *entry, deadline int64) store.Code {
@@ -228,7 +248,7 @@ func endingOf(v store.Verdict) ending {
 		return followed
 	case store.Reject:
 		return rejected
-	case store.Ack, store.Next, store.Extend, store.Start:
+	case store.Ack, store.Next:
 	}
 	return 0
 }

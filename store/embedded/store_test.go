@@ -10,6 +10,7 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 func TestWorksOnTheFakeTimeOfSynctest(t *testing.T) {
@@ -143,8 +144,8 @@ func useEverything(t *testing.T, s *Store, worker int) {
 		got, err := s.Claim(ctx, p, store.ClaimRequest{Consumer: name, Number: i, Max: 4, Lease: 1000})
 		must(err)
 		for j, d := range got.Deliveries {
-			v := []store.Verdict{store.Ack, store.Nack, store.Reject, store.Extend}[j]
-			_, err = s.Settle(ctx, p, store.SettleRequest{Verdict: v, Items: []store.Settlement{{Receipt: d.Receipt, Delay: 1000}}})
+			v := []store.Verdict{store.Ack, store.Nack, store.Reject, storetest.Extend}[j]
+			_, err = storetest.Settle(ctx, s, p, store.SettleRequest{Verdict: v, Items: []store.Settlement{{Receipt: d.Receipt, Delay: 1000}}})
 			must(err)
 		}
 		_, err = s.Cancel(ctx, p, store.CancelRequest{Caller: name, Number: i, Refs: []store.Ref{{ID: ms[4].ID}}})

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 func TestAnEntryFills64Bytes(t *testing.T) {
@@ -54,10 +55,10 @@ func TestVerdicts(t *testing.T) {
 		{store.Snooze, true, store.CodeCancelled, store.CodeGone, "", 0},
 		{store.Reject, false, store.CodeOK, store.CodeOK, store.Dead, 1},
 		{store.Reject, true, store.CodeCancelled, store.CodeGone, "", 0},
-		{store.Extend, false, store.CodeOK, store.CodeOK, store.Leased, 0},
-		{store.Extend, true, store.CodeCancelled, store.CodeCancelled, store.Leased, 0},
-		{store.Start, false, store.CodeOK, store.CodeOK, store.Leased, 0},
-		{store.Start, true, store.CodeCancelled, store.CodeCancelled, store.Leased, 0},
+		{storetest.Extend, false, store.CodeOK, store.CodeOK, store.Leased, 0},
+		{storetest.Extend, true, store.CodeCancelled, store.CodeCancelled, store.Leased, 0},
+		{storetest.Start, false, store.CodeOK, store.CodeOK, store.Leased, 0},
+		{storetest.Start, true, store.CodeCancelled, store.CodeCancelled, store.Leased, 0},
 	}
 	for _, tt := range tests {
 		t.Run(fmt.Sprintf("%s,stop=%v", tt.verdict, tt.stop), func(t *testing.T) {

@@ -153,7 +153,7 @@ func TestConsumersComeAndGo(t *testing.T) {
 	r := newRig(t)
 	beat := func(name string, ttl int64) []string {
 		t.Helper()
-		r.must(r.Heartbeat(t.Context(), r.p.Queue, name, ttl))
+		r.must(r.Heartbeat(t.Context(), r.p.Queue, store.HeartbeatRequest{Consumer: name, TTL: ttl}))
 		live, err := r.Consumers(t.Context(), r.p.Queue)
 		r.must(err)
 		return live

@@ -69,7 +69,7 @@ func TestLeave_DropsLongAnswersAndKeepsNumbers(t *testing.T) {
 	_, err := r.Claim(r.ctx(), r.p, last)
 	r.must(err)
 	before := r.rdb.MemoryUsage(r.ctx(), r.key("calls"), 0).Val()
-	r.must(r.Leave(r.ctx(), r.p, []string{"c", "nobody"}))
+	r.must(r.Leave(r.ctx(), r.p, store.LeaveRequest{Consumers: []string{"c", "nobody"}}))
 	after := r.rdb.MemoryUsage(r.ctx(), r.key("calls"), 0).Val()
 	t.Logf("calls has %d bytes before, %d after", before, after)
 	if after > before/5 {
@@ -79,6 +79,6 @@ func TestLeave_DropsLongAnswersAndKeepsNumbers(t *testing.T) {
 	r.must(err)
 	r.want("late claim", len(again.Deliveries), 0)
 	r.want("leased", r.stats().Leased, 200)
-	r.want("redis.calls when there is nothing to drop", redisCalls(r, func() { r.must(r.Leave(r.ctx(), r.p, []string{"c"})) }), 2)
+	r.want("redis.calls when there is nothing to drop", redisCalls(r, func() { r.must(r.Leave(r.ctx(), r.p, store.LeaveRequest{Consumers: []string{"c"}})) }), 2)
 	r.want("problems", len(r.problems()), 0)
 }

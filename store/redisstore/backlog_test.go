@@ -79,7 +79,7 @@ func TestHeartbeat_ReturnsNothing(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	for _, consumer := range []string{"a", "b", "c"} {
-		r.must(r.Heartbeat(r.ctx(), r.p.Queue, consumer, 60_000))
+		r.must(r.Heartbeat(r.ctx(), r.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: 60_000}))
 	}
 	reply, err := r.run(r.ctx(), call{
 		op: "heartbeat", queue: r.p.Queue, script: r.scripts["heartbeat"],

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // redisCalls counts the commands that fn makes scripts run on a server of its own.
@@ -58,8 +59,8 @@ func TestCallsPerBatch(t *testing.T) {
 	r.want("claim", redisCalls(r, func() { ds = r.claim(100) }), 12+1)
 	r.want("ack", redisCalls(r, func() { r.settle(store.Ack, ds...) }), 4)
 	ds = r.claim(100)
-	r.want("start", redisCalls(r, func() { r.settle(store.Start, ds...) }), 8)
-	r.want("start again", redisCalls(r, func() { r.settle(store.Start, ds...) }), 6)
+	r.want("start", redisCalls(r, func() { r.settle(storetest.Start, ds...) }), 8)
+	r.want("start again", redisCalls(r, func() { r.settle(storetest.Start, ds...) }), 6)
 	r.settle(store.Ack, ds...)
 	r.push(batch()...)
 	r.settle(store.Ack, r.claim(100)...)

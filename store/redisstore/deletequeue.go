@@ -33,16 +33,16 @@ var (
 )
 
 // DeleteQueue implements store.Store. First all partitions get settings that keep pushes
-// out, so that what is empty then stays empty. If one of them has messages and force is not
+// out, so that what is empty then stays empty. If one of them has messages and r.Force is not
 // set, the settings are changed back. Else the partitions are removed, one after the other,
 // and at last the queue's settings. It costs 2 calls for each partition, and 2 more when
-// force is not set.
-func (s *Store) DeleteQueue(ctx context.Context, queue string, force bool) error {
+// r.Force is not set.
+func (s *Store) DeleteQueue(ctx context.Context, queue string, r store.DeleteRequest) error {
 	if err := store.ValidateQueue(queue); err != nil {
 		return err
 	}
 	for try := range reconciliations {
-		err := s.deleteOnce(ctx, queue, force)
+		err := s.deleteOnce(ctx, queue, r.Force)
 		switch {
 		case try > 0 && errors.Is(err, store.ErrNotFound):
 			return nil // another call has finished what this one has begun

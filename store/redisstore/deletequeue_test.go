@@ -46,8 +46,8 @@ func TestDeleteQueue_LeavesOnlyKeysThatExpire(t *testing.T) {
 		r.p.Index = i
 		everything(r)
 	}
-	r.must(r.Heartbeat(r.ctx(), "q", "c", 10_000))
-	r.must(r.DeleteQueue(r.ctx(), "q", true))
+	r.must(r.Heartbeat(r.ctx(), "q", store.HeartbeatRequest{Consumer: "c", TTL: 10_000}))
+	r.must(r.DeleteQueue(r.ctx(), "q", store.DeleteRequest{Force: true}))
 	expiring, lasting := r.keys()
 	r.want("keys that expire", expiring, []string{"calls", "calls", "meta", "side", "side"})
 	r.want("keys that stay", lasting, []string(nil))
@@ -71,8 +71,8 @@ func TestHeartbeat_OfADeletedQueueListsNothing(t *testing.T) {
 	r.push(r.messages(1, 10)...)
 	other := r.another()
 	other.claim(1)
-	r.must(r.DeleteQueue(r.ctx(), "q", true))
-	r.must(other.Heartbeat(r.ctx(), "q", "c", 1000))
+	r.must(r.DeleteQueue(r.ctx(), "q", store.DeleteRequest{Force: true}))
+	r.must(other.Heartbeat(r.ctx(), "q", store.HeartbeatRequest{Consumer: "c", TTL: 1000}))
 	r.want("queues", r.rdb.Exists(r.ctx(), r.queuesKey()).Val(), 0)
 	r.want("members expire", r.rdb.TTL(r.ctx(), r.membersKey("q")).Val() > 0, true)
 }
@@ -94,7 +94,7 @@ func TestDeleteQueue_OldSettingsDoNotComeBack(t *testing.T) {
 			for _, other := range []*rig{pushes, claims} {
 				other.push(other.messages(1, 10)...)
 			}
-			r.must(r.DeleteQueue(r.ctx(), "q", true))
+			r.must(r.DeleteQueue(r.ctx(), "q", store.DeleteRequest{Force: true}))
 			if keys := lose(r); keys != nil {
 				for _, key := range keys {
 					r.must(r.rdb.Del(r.ctx(), key).Err())
@@ -147,7 +147,7 @@ func TestDeleteQueue_LateCallsDoNothing(t *testing.T) {
 	request.Producer = "late"
 	for _, when := range []string{"deleted", "made again"} {
 		if when == "deleted" {
-			r.must(r.DeleteQueue(r.ctx(), "q", true))
+			r.must(r.DeleteQueue(r.ctx(), "q", store.DeleteRequest{Force: true}))
 		} else {
 			r.push(r.messages(1, 10)...)
 		}
@@ -274,13 +274,13 @@ func deletionEnded(t *testing.T, calls int64, force, goOn, ahead bool) bool {
 	broken := newRigWith(t, rdb, r.config)
 	broken.stats() // it has inspected the server
 	hook.left.Store(calls)
-	err := broken.DeleteQueue(t.Context(), "q", force)
+	err := broken.DeleteQueue(t.Context(), "q", store.DeleteRequest{Force: force})
 	if err == nil {
 		return true
 	}
 	r.want("broken off", errors.Is(err, store.ErrClosed), true)
 	if !goOn {
-		if err := r.DeleteQueue(r.ctx(), "q", force); err != nil && !errors.Is(err, store.ErrNotFound) {
+		if err := r.DeleteQueue(r.ctx(), "q", store.DeleteRequest{Force: force}); err != nil && !errors.Is(err, store.ErrNotFound) {
 			t.Fatalf("repeated, after %d calls of the first: %v", calls, err)
 		}
 		_, lasting := r.keys()
@@ -384,7 +384,7 @@ func sendDuringDeletion(t *testing.T, n int64) (interrupted bool, deleted error)
 	deleting := newRigWith(t, rdb, r.config)
 	deleting.stats() // it has inspected the server
 	hook.left.Store(n)
-	deleted = deleting.DeleteQueue(t.Context(), "q", false)
+	deleted = deleting.DeleteQueue(t.Context(), "q", store.DeleteRequest{Force: false})
 	if deleted != nil && !errors.Is(deleted, store.ErrNotEmpty) {
 		t.Fatalf("call %d: %v", n, deleted)
 	}
@@ -421,11 +421,11 @@ func TestDeleteQueue_OneMasterOfAClusterHangs(t *testing.T) {
 	away := slices.IndexFunc(nodes, func(n *redistest.Server) bool { return n.Addr() != home.Options().Addr })
 	r.must(nodes[away].Freeze())
 	ctx, end := context.WithTimeout(r.ctx(), time.Second)
-	err = r.DeleteQueue(ctx, "q", false)
+	err = r.DeleteQueue(ctx, "q", store.DeleteRequest{Force: false})
 	end()
 	r.want("while one hangs", errors.Is(err, store.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded), true)
 	r.must(nodes[away].Thaw())
-	r.must(r.DeleteQueue(r.ctx(), "q", false))
+	r.must(r.DeleteQueue(r.ctx(), "q", store.DeleteRequest{Force: false}))
 	for _, n := range nodes {
 		for _, key := range n.Client(t).Keys(r.ctx(), "*").Val() {
 			r.want("ttl of "+key, n.Client(t).TTL(r.ctx(), key).Val() > 0, true)

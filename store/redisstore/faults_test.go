@@ -13,6 +13,7 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 func TestScriptsAreLoadedAgainAfterAFlush(t *testing.T) {
@@ -51,7 +52,7 @@ func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
 	// A large push that was refused has left room for a small one: from here on there is none.
 	r.must(r.rdb.ConfigSet(r.ctx(), "maxmemory", "1mb").Err())
 	r.want("an empty partition", errors.Is(pushInto(r, 1), store.ErrQueueFull), true)
-	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, store.Extend, store.Start, store.Ack}
+	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, storetest.Extend, storetest.Start, store.Ack}
 	for _, v := range verdicts {
 		for i, code := range r.settle(v, r.claim(10)...) {
 			r.want(fmt.Sprintf("%s %d", v, i), code, store.CodeOK)
@@ -287,7 +288,7 @@ func everything(r *rig) {
 	codes, err := r.Cancel(r.ctx(), r.p, r.cancelRequest(ref, store.Ref{Key: "k8"}))
 	r.must(err)
 	r.want("cancel", codes, []store.Code{store.CodeRunning, store.CodeOK})
-	for i, v := range []store.Verdict{store.Ack, store.Nack, store.Release, store.Reject, store.Extend, store.Start} {
+	for i, v := range []store.Verdict{store.Ack, store.Nack, store.Release, store.Reject, storetest.Extend, storetest.Start} {
 		r.settle(v, ds[i])
 	}
 	_, err = r.Get(r.ctx(), r.p, store.Ref{Key: "k7"})
@@ -302,7 +303,7 @@ func everything(r *rig) {
 	r.must(err)
 	_, err = r.Purge(r.ctx(), r.p, r.purgeRequest(store.Ready, 1))
 	r.must(err)
-	r.must(r.Heartbeat(r.ctx(), r.p.Queue, "c", 1000))
+	r.must(r.Heartbeat(r.ctx(), r.p.Queue, store.HeartbeatRequest{Consumer: "c", TTL: 1000}))
 	_, err = r.Consumers(r.ctx(), r.p.Queue)
 	r.must(err)
 	_, err = r.Stats(r.ctx(), "")

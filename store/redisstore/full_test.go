@@ -7,6 +7,7 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // fill makes the server refuse every command that needs memory.
@@ -59,8 +60,8 @@ func (r *rig) drain(ms []store.Message) {
 	r.want("watch", (<-heard).Kind, store.EventResync)
 	stop()
 	r.must(<-done)
-	r.must(r.Heartbeat(r.ctx(), "q", "c", 1000))
-	for i, v := range []store.Verdict{store.Extend, store.Release, store.Nack, store.Reject, store.Ack} {
+	r.must(r.Heartbeat(r.ctx(), "q", store.HeartbeatRequest{Consumer: "c", TTL: 1000}))
+	for i, v := range []store.Verdict{storetest.Extend, store.Release, store.Nack, store.Reject, store.Ack} {
 		ds := r.claim(2)
 		r.want(string(v), r.settle(v, ds...), []store.Code{store.CodeOK, store.CodeOK})
 		if v == store.Reject {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // aliases is how many consumers of a partition can be named at a time.
@@ -37,7 +38,7 @@ func (r *rig) taken(consumer string, lease int64) store.Delivery {
 // extend makes a lease end after a span.
 func (r *rig) extend(d store.Delivery, span int64) {
 	r.t.Helper()
-	codes, err := r.Settle(r.ctx(), r.p, store.SettleRequest{Verdict: store.Extend, Items: []store.Settlement{{Receipt: d.Receipt, Delay: span}}})
+	codes, err := storetest.Settle(r.ctx(), r, r.p, store.SettleRequest{Verdict: storetest.Extend, Items: []store.Settlement{{Receipt: d.Receipt, Delay: span}}})
 	r.must(err)
 	r.want("extend", codes, []store.Code{store.CodeOK})
 }
@@ -97,11 +98,11 @@ func TestHolder_AliasIsTakenOverWhenNoLeaseHasIt(t *testing.T) {
 
 func TestHolder_AliasOfAnExtendedLeaseIsKept(t *testing.T) {
 	t.Parallel()
-	for _, verdict := range []store.Verdict{store.Extend, store.Start} {
+	for _, verdict := range []store.Verdict{storetest.Extend, storetest.Start} {
 		r := sharedRig(t)
 		held := r.take("held", 60_000)
 		r.age(2 * time.Hour)
-		codes, err := r.Settle(r.ctx(), r.p, store.SettleRequest{Verdict: verdict, Items: []store.Settlement{{Receipt: held.Receipt, Delay: 7200_000}}})
+		codes, err := storetest.Settle(r.ctx(), r, r.p, store.SettleRequest{Verdict: verdict, Items: []store.Settlement{{Receipt: held.Receipt, Delay: 7200_000}}})
 		r.must(err)
 		r.want("codes", codes, []store.Code{store.CodeOK})
 		r.wantHolder(r.take("new", 60_000), "new")

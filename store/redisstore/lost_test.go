@@ -147,7 +147,7 @@ func TestHeartbeat_ListsTheQueueAgain(t *testing.T) {
 	r := sharedRig(t)
 	r.configure(store.Change{Create: true})
 	r.must(r.rdb.Del(r.ctx(), r.queuesKey()).Err())
-	err := r.Heartbeat(r.ctx(), "q", "c", 1000)
+	err := r.Heartbeat(r.ctx(), "q", store.HeartbeatRequest{Consumer: "c", TTL: 1000})
 	r.must(err)
 	all, err := r.Stats(r.ctx(), "")
 	r.must(err)

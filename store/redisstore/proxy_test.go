@@ -12,6 +12,7 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // proxy stands before a server. It can let the scripts of a request run and throw their
@@ -158,7 +159,7 @@ func TestPromise4LostReplyOfASettle(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[store.Verdict]store.Code{
 		store.Ack: store.CodeGone, store.Nack: store.CodeOK, store.Release: store.CodeOK,
-		store.Reject: store.CodeOK, store.Extend: store.CodeOK, store.Start: store.CodeOK,
+		store.Reject: store.CodeOK, storetest.Extend: store.CodeOK, storetest.Start: store.CodeOK,
 	} {
 		t.Run(string(v), func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +171,7 @@ func TestPromise4LostReplyOfASettle(t *testing.T) {
 			r.want("lost", p.lost.Load(), 1)
 			c := r.stats().Counters
 			settled := c.Acked + c.Nacked + c.Released + c.Rejected
-			if v == store.Extend || v == store.Start {
+			if v == storetest.Extend || v == storetest.Start {
 				settled++
 			}
 			r.want("settled", settled, 1)

@@ -135,11 +135,11 @@ func keptDone(s queueSettings) string {
 const listTimeout = time.Second
 
 // Heartbeat implements store.Store.
-func (s *Store) Heartbeat(ctx context.Context, queue, consumer string, ttl int64) error {
-	if err := store.ValidateHeartbeat(queue, consumer, ttl); err != nil {
+func (s *Store) Heartbeat(ctx context.Context, queue string, r store.HeartbeatRequest) error {
+	if err := firstError(store.ValidateQueue(queue), r.Validate()); err != nil {
 		return err
 	}
-	if _, err := s.members(ctx, "heartbeat", queue, consumer, ttl); err != nil || ttl == 0 {
+	if _, err := s.members(ctx, "heartbeat", queue, r.Consumer, r.TTL); err != nil || r.TTL == 0 {
 		return err
 	}
 	// The set of queues may have been lost without anything else of the queue. It serves
@@ -170,13 +170,13 @@ const membersTTL = 2 * store.MaxLease / 1000
 
 // Leave implements store.Store. Calls of several partitions that are made at the same time
 // share pipelines.
-func (s *Store) Leave(ctx context.Context, p store.Partition, consumers []string) error {
-	if err := firstError(p.Validate(), store.ValidateLeave(consumers)); err != nil {
+func (s *Store) Leave(ctx context.Context, p store.Partition, r store.LeaveRequest) error {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return err
 	}
 	const calls = 5
 	c := call{op: "leave", queue: p.Queue, script: s.scripts["leave"], keys: s.partitionKeys(p, calls+1)[calls:], joint: true}
-	for _, name := range consumers {
+	for _, name := range r.Consumers {
 		c.args = append(c.args, name)
 	}
 	_, err := s.run(ctx, c)

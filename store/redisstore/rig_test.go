@@ -12,6 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/storetest"
 )
 
 // rig is a store on a server, and a partition of it to play with.
@@ -137,11 +138,11 @@ func (r *rig) settle(v store.Verdict, ds ...store.Delivery) []store.Code {
 	r.t.Helper()
 	items := settlements(ds)
 	for i := range items {
-		if v == store.Extend || v == store.Start {
+		if v == storetest.Extend || v == storetest.Start {
 			items[i].Delay = 60_000
 		}
 	}
-	codes, err := r.Settle(r.ctx(), r.p, store.SettleRequest{Verdict: v, Items: items})
+	codes, err := storetest.Settle(r.ctx(), r, r.p, store.SettleRequest{Verdict: v, Items: items})
 	r.must(err)
 	return codes
 }

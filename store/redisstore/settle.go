@@ -19,14 +19,39 @@ func (s *Store) Settle(ctx context.Context, p store.Partition, r store.SettleReq
 	c := call{op: string(r.Verdict), queue: p.Queue, script: s.scripts[string(r.Verdict)], joint: true}
 	args := func(from int) []any { return s.settleArgs(p, r.Verdict, r.Items[from:]) }
 	c.keys = s.partitionKeys(p, allKeys)
-	if r.Verdict == store.Extend || r.Verdict == store.Start {
-		c.keys = c.keys[:3]
-	}
 	absent := store.CodeGone
 	if r.Verdict == store.Next { // whose messages are not stored
 		absent = store.CodeLeaseLost
 	}
 	return codes(s.batch(ctx, c, len(r.Items), absent, args))
+}
+
+// Extend implements store.Store.
+func (s *Store) Extend(ctx context.Context, p store.Partition, r store.ExtendRequest) ([]store.Code, error) {
+	if err := firstError(p.Validate(), r.Validate()); err != nil {
+		return nil, err
+	}
+	op := "extend"
+	if r.Start {
+		op = "start"
+	}
+	const keys = 3
+	c := call{op: op, queue: p.Queue, script: s.scripts[op], keys: s.partitionKeys(p, keys), joint: true}
+	args := func(from int) []any { return extendArgs(r.Receipts[from:], r.Lease) }
+	return codes(s.batch(ctx, c, len(r.Receipts), store.CodeGone, args))
+}
+
+func extendArgs(receipts []store.Receipt, lease int64) []any {
+	args := make([]any, 0, 2*len(receipts))
+	made, part := newTexts(len(receipts), maxReceiptSize*len(receipts)), []byte(nil)
+	for _, receipt := range receipts {
+		part = appendReceipt(part[:0], receipt)
+		args = append(args, made.add(part))
+	}
+	for range receipts {
+		args = append(args, lease)
+	}
+	return args
 }
 
 func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {

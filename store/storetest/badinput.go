@@ -176,6 +176,10 @@ func badSettle(name, field string, v store.Verdict, item store.Settlement, says 
 	}, store.ErrInvalid, field, says}
 }
 
+func badExtend(name, field string, r store.ExtendRequest, says ...string) bad {
+	return bad{name, func(ctx context.Context, d *desk) error { _, err := d.s.Extend(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+}
+
 func badSettles() []bad {
 	r := store.Receipt{Attempt: 1}
 	letter, elsewhere := store.ID{1}, store.ID{1, 15: 1}
@@ -186,8 +190,12 @@ func badSettles() []bad {
 		badSettle("unknown verdict", "verdict", "forget", store.Settlement{Receipt: r}, "forget"),
 		badSettle("negative delay", "delay", store.Nack, store.Settlement{Receipt: r, Delay: -7}, "-7"),
 		badSettle("long delay", "delay", store.Release, store.Settlement{Receipt: r, Delay: store.MaxDelay + 1}, "316224000001"),
-		badSettle("short extension", "lease", store.Extend, store.Settlement{Receipt: r, Delay: 999}, "999", "1000"),
-		badSettle("long extension", "lease", store.Extend, store.Settlement{Receipt: r, Delay: 43_200_001}, "43200001"),
+		badSettle("extend as a verdict", "verdict", "extend", store.Settlement{Receipt: r, Delay: 1000}, "extend"),
+		badExtend("short extension", "lease", store.ExtendRequest{Receipts: []store.Receipt{{ID: store.ID{1}, Attempt: 1}}, Lease: 999}, "999", "1000"),
+		badExtend("long extension", "lease", store.ExtendRequest{Receipts: []store.Receipt{{ID: store.ID{1}, Attempt: 1}}, Lease: 43_200_001}, "43200001"),
+		badExtend("extension without a receipt", "receipt", store.ExtendRequest{Receipts: []store.Receipt{{ID: store.ID{1}, Attempt: 1}, {}}, Lease: 1000}),
+		badExtend("extension of nothing", "receipts", store.ExtendRequest{Lease: 1000}, "0", "500"),
+		badExtend("501 extensions", "receipts", store.ExtendRequest{Receipts: make([]store.Receipt, 501), Lease: 1000}, "501", "500"),
 		badSettle("no letter", "letter", store.Nack, store.Settlement{Receipt: r, Next: &store.Occurrence{Repeat: daily}}),
 		badSettle("letter elsewhere", "letter", store.Reject, store.Settlement{Receipt: r, Letter: elsewhere, Next: &store.Occurrence{Repeat: daily}}),
 		badSettle("next without a schedule", "repeat", store.Reject, store.Settlement{Receipt: r, Letter: letter, Next: &store.Occurrence{}}),
@@ -320,12 +328,14 @@ func badConfigure(name string, c store.Change, field string, says ...string) bad
 
 func badHeartbeat(name, consumer string, ttl int64, field string, says ...string) bad {
 	return bad{name, func(ctx context.Context, d *desk) error {
-		return d.s.Heartbeat(ctx, d.p.Queue, consumer, ttl)
+		return d.s.Heartbeat(ctx, d.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl})
 	}, store.ErrInvalid, field, says}
 }
 
 func badLeave(name string, consumers []string, field string, says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error { return d.s.Leave(ctx, d.p, consumers) }, store.ErrInvalid, field, says}
+	return bad{name, func(ctx context.Context, d *desk) error {
+		return d.s.Leave(ctx, d.p, store.LeaveRequest{Consumers: consumers})
+	}, store.ErrInvalid, field, says}
 }
 
 func badCheck(name string, r store.CheckRequest, field string, says ...string) bad {

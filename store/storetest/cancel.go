@@ -109,7 +109,7 @@ func testCancelThenExtend(d *desk) {
 	r := d.takeFor("c", shortLease).Receipt
 	at := d.get(byID(id)).At
 	d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-	d.wantSettled(store.Extend, r, store.CodeCancelled)
+	d.wantSettled(Extend, r, store.CodeCancelled)
 	if got := d.wantState(id, store.Leased).At; got < at+longLease-shortLease {
 		d.t.Fatalf("lease ends at %d, before at %d: not extended", got, at)
 	}

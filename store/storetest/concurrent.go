@@ -174,7 +174,7 @@ func (k *worker) handle(ctx context.Context, r store.Receipt) {
 		k.give(ctx, store.Release, r, 0)
 	default:
 		if k.chance(percentExtend) {
-			k.give(ctx, store.Extend, r, crowdLease)
+			k.give(ctx, Extend, r, crowdLease)
 		}
 		k.give(ctx, store.Ack, r, 0)
 	}
@@ -190,7 +190,7 @@ func (k *worker) settleLate(ctx context.Context) {
 // give gives a verdict; a lost reply makes it give it again.
 func (k *worker) give(ctx context.Context, v store.Verdict, r store.Receipt, delay int64) {
 	call := time.Now().UnixMicro()
-	codes, err := k.s.Settle(ctx, k.p, store.SettleRequest{Verdict: v, Items: []store.Settlement{{Receipt: r, Delay: delay}}})
+	codes, err := Settle(ctx, k.s, k.p, store.SettleRequest{Verdict: v, Items: []store.Settlement{{Receipt: r, Delay: delay}}})
 	if err != nil {
 		k.t.Errorf("%s: %v", v, err)
 		return
@@ -273,7 +273,7 @@ var oneMessage = porcupine.Model{
 			return ok, h
 		case e.code != store.CodeOK || !current:
 			return false, h
-		case e.do == string(store.Extend):
+		case e.do == string(Extend):
 			h.until = max(h.until, e.call+crowdLease*1000)
 		case e.do == string(store.Ack):
 			h.gone = true

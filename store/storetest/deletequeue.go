@@ -26,7 +26,9 @@ func deletion() []testCase {
 	}
 }
 
-func (d *desk) deleteQueue(force bool) error { return d.s.DeleteQueue(d.t.Context(), d.p.Queue, force) }
+func (d *desk) deleteQueue(force bool) error {
+	return d.s.DeleteQueue(d.t.Context(), d.p.Queue, store.DeleteRequest{Force: force})
+}
 
 // wantNoQueue fails unless nothing is known of the desk's queue.
 func (d *desk) wantNoQueue() {
@@ -229,7 +231,7 @@ func testDeleteUnknown(d *desk) {
 	for _, force := range []bool{false, true} {
 		d.wantError("delete", d.deleteQueue(force), store.ErrNotFound)
 		d.wantNoQueue()
-		d.wantError("of a bad name", d.s.DeleteQueue(d.t.Context(), "a b", force), store.ErrInvalid)
+		d.wantError("of a bad name", d.s.DeleteQueue(d.t.Context(), "a b", store.DeleteRequest{Force: force}), store.ErrInvalid)
 	}
 }
 
@@ -315,7 +317,7 @@ func claimAndAck(d *desk, number uint64) (acked int, err error) {
 	for i := range result.Deliveries {
 		request.Items = append(request.Items, store.Settlement{Receipt: result.Deliveries[i].Receipt})
 	}
-	codes, err := d.s.Settle(ctx, d.p, request)
+	codes, err := Settle(ctx, d.s, d.p, request)
 	for _, c := range codes {
 		if c == store.CodeOK {
 			acked++

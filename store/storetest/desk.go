@@ -183,7 +183,7 @@ func (d *desk) drain(consumer string, most int) []store.Delivery {
 
 func (d *desk) settleAs(r store.SettleRequest) []store.Code {
 	d.t.Helper()
-	codes, err := d.s.Settle(d.t.Context(), d.p, r)
+	codes, err := Settle(d.t.Context(), d.s, d.p, r)
 	d.noError(string(r.Verdict), err)
 	if len(codes) != len(r.Items) {
 		d.t.Fatalf("%s of %d items gave %d codes", r.Verdict, len(r.Items), len(codes))
@@ -200,9 +200,6 @@ func (d *desk) settle(v store.Verdict, r store.Receipt) store.Code {
 	}
 	return d.settleAs(store.SettleRequest{Verdict: v, Items: []store.Settlement{item}})[0]
 }
-
-// lengthens reports whether a verdict leaves a message leased, for a new span.
-func lengthens(v store.Verdict) bool { return v == store.Extend || v == store.Start }
 
 // wantSettled gives a verdict and compares its code.
 func (d *desk) wantSettled(v store.Verdict, r store.Receipt, want store.Code) {

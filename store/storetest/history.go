@@ -110,7 +110,7 @@ func doneEndings() []doneEnding {
 			r := d.take("c").Receipt
 			d.wantSettled(store.Ack, r, store.CodeOK)
 			d.wantSettled(store.Ack, r, store.CodeGone)
-			d.wantSettled(store.Extend, r, store.CodeGone)
+			d.wantSettled(Extend, r, store.CodeGone)
 			d.wantSettled(store.Nack, r, store.CodeGone)
 		}},
 		{"AckAfterFailures", 0, store.EndingAcked, 3, func(d *desk, _ store.ID) {

@@ -6,7 +6,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-var verdicts = []store.Verdict{store.Ack, store.Nack, store.Release, store.Snooze, store.Again, store.Reject, store.Extend, store.Start}
+var verdicts = []store.Verdict{store.Ack, store.Nack, store.Release, store.Snooze, store.Again, store.Reject, Extend, Start}
 
 // oneHolder holds promise 3: one valid receipt per message, and only it settles.
 func oneHolder() []testCase {
@@ -79,8 +79,8 @@ func testRunOutNotTaken(d *desk) {
 		{store.Again, func(id store.ID) { d.wantEqual("earlier", d.wantState(id, store.Ready).Earlier, 1) }},
 		{store.Snooze, func(id store.ID) { d.wantEqual("snoozes", d.wantState(id, store.Ready).Snoozes, 1) }},
 		{store.Reject, func(id store.ID) { d.wantState(id, store.Dead) }},
-		{store.Extend, func(id store.ID) { d.takeNothing("c"); d.wantState(id, store.Leased) }},
-		{store.Start, func(id store.ID) { d.takeNothing("c"); d.wantState(id, store.Leased) }},
+		{Extend, func(id store.ID) { d.takeNothing("c"); d.wantState(id, store.Leased) }},
+		{Start, func(id store.ID) { d.takeNothing("c"); d.wantState(id, store.Leased) }},
 	} {
 		id := d.send()
 		r := d.takeFor("c", shortLease).Receipt
@@ -101,7 +101,7 @@ func testExtendKeeps(d *desk) {
 	id := d.send()
 	r := d.takeFor("a", shortLease).Receipt
 	first := d.get(byID(id)).At
-	d.wantSettled(store.Extend, r, store.CodeOK)
+	d.wantSettled(Extend, r, store.CodeOK)
 	if at := d.get(byID(id)).At; at < first+longLease-shortLease {
 		d.t.Fatalf("lease ends at %d, before at %d: not extended", at, first)
 	}
@@ -115,7 +115,7 @@ func testExtendNeverShortens(d *desk) {
 	id := d.send()
 	r := d.take("a").Receipt
 	at := d.get(byID(id)).At
-	shorter := store.SettleRequest{Verdict: store.Extend, Items: []store.Settlement{{Receipt: r, Delay: shortLease}}}
+	shorter := store.SettleRequest{Verdict: Extend, Items: []store.Settlement{{Receipt: r, Delay: shortLease}}}
 	d.wantCodes("extend", d.settleAs(shorter), store.CodeOK)
 	d.wantEqual("end of lease", d.get(byID(id)).At, at)
 }
@@ -125,7 +125,7 @@ func testExtendRoundsUp(d *desk) {
 	r := d.takeFor("a", shortLease).Receipt
 	d.offset(1)
 	ms := d.h.Now().UnixMilli()
-	d.wantSettled(store.Extend, r, store.CodeOK)
+	d.wantSettled(Extend, r, store.CodeOK)
 	d.wantEqual("end of lease", d.get(byID(id)).At, ms+1+longLease)
 }
 

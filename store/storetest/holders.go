@@ -56,14 +56,14 @@ func testHolderExtended(d *desk) {
 	first, second := d.send(), d.send()
 	held := d.takeFor("a", shortLease).Receipt
 	other := d.takeFor("b", shortLease).Receipt
-	for _, v := range []store.Verdict{store.Extend, store.Start, store.Extend} {
+	for _, v := range []store.Verdict{Extend, Start, Extend} {
 		items := []store.Settlement{{Receipt: held, Delay: longLease}, {Receipt: other, Delay: longLease}}
 		d.wantCodes(string(v), d.settleAs(store.SettleRequest{Verdict: v, Items: items}), store.CodeOK, store.CodeOK)
 		d.wantHolder(first, "a")
 		d.wantHolder(second, "b")
 	}
 	d.wantCodes("cancel", d.cancel(byID(first)), store.CodeRunning)
-	d.wantSettled(store.Extend, held, store.CodeCancelled)
+	d.wantSettled(Extend, held, store.CodeCancelled)
 	d.wantHolder(first, "a")
 }
 
@@ -74,7 +74,7 @@ func testHolderTakenOver(d *desk) {
 	d.wantHolder(id, "a") // until a claim has put it back
 	d.take("b")
 	d.wantHolder(id, "b")
-	d.wantSettled(store.Extend, old, store.CodeLeaseLost)
+	d.wantSettled(Extend, old, store.CodeLeaseLost)
 	d.wantHolder(id, "b")
 }
 

@@ -36,6 +36,10 @@ func (d *desk) calls() []call {
 			_, err := d.s.Settle(ctx, d.p, store.SettleRequest{Verdict: store.Ack, Items: []store.Settlement{{Receipt: store.Receipt{ID: id, Attempt: 1}}}})
 			return err
 		}},
+		{"extend", func(ctx context.Context) error {
+			_, err := d.s.Extend(ctx, d.p, store.ExtendRequest{Receipts: []store.Receipt{{ID: id, Attempt: 1}}, Lease: longLease})
+			return err
+		}},
 		{"cancel", func(ctx context.Context) error {
 			_, err := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: "m", Number: d.number("m"), Refs: []store.Ref{byID(id)}})
 			return err
@@ -62,9 +66,15 @@ func (d *desk) calls() []call {
 			_, err := d.s.Configure(ctx, d.p.Queue, store.Change{Create: true})
 			return err
 		}},
-		{"delete queue", func(ctx context.Context) error { return d.s.DeleteQueue(ctx, d.p.Queue, true) }},
-		{"heartbeat", func(ctx context.Context) error { return d.s.Heartbeat(ctx, d.p.Queue, "c", 1000) }},
-		{"leave", func(ctx context.Context) error { return d.s.Leave(ctx, d.p, []string{"c"}) }},
+		{"delete queue", func(ctx context.Context) error {
+			return d.s.DeleteQueue(ctx, d.p.Queue, store.DeleteRequest{Force: true})
+		}},
+		{"heartbeat", func(ctx context.Context) error {
+			return d.s.Heartbeat(ctx, d.p.Queue, store.HeartbeatRequest{Consumer: "c", TTL: 1000})
+		}},
+		{"leave", func(ctx context.Context) error {
+			return d.s.Leave(ctx, d.p, store.LeaveRequest{Consumers: []string{"c"}})
+		}},
 		{"now", func(ctx context.Context) error { _, err := d.s.Now(ctx, d.p); return err }},
 		{"consumers", func(ctx context.Context) error { _, err := d.s.Consumers(ctx, d.p.Queue); return err }},
 		{"check", func(ctx context.Context) error {

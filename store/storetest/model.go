@@ -469,8 +469,8 @@ func (m *model) settle(r store.SettleRequest) (codes, late []store.Code) {
 
 func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) store.Code {
 	switch {
-	case v == store.Extend, v == store.Start:
-		e.begun = e.begun || v == store.Start
+	case v == Extend, v == Start:
+		e.begun = e.begun || v == Start
 		e.at = max(e.at, m.ceil()+item.Delay)
 		if e.stopping {
 			return store.CodeCancelled

@@ -360,7 +360,7 @@ func (r *trial) configure(s step) {
 // before are not repeated: a store need not remember them.
 func (r *trial) deleteQueue(s step) {
 	force := s.Flag && s.Key == 0
-	err := r.s.DeleteQueue(r.outer.Context(), r.p.Queue, force)
+	err := r.s.DeleteQueue(r.outer.Context(), r.p.Queue, store.DeleteRequest{Force: force})
 	r.logf("  delete queue, force %v -> %v", force, err)
 	if len(r.m.messages) > 0 && !force {
 		if !errors.Is(err, store.ErrNotEmpty) {

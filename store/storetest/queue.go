@@ -230,7 +230,7 @@ func consumers() []testCase {
 
 func (d *desk) heartbeat(consumer string, ttl int64) []string {
 	d.t.Helper()
-	d.noError("heartbeat", d.s.Heartbeat(d.t.Context(), d.p.Queue, consumer, ttl))
+	d.noError("heartbeat", d.s.Heartbeat(d.t.Context(), d.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl}))
 	names, err := d.s.Consumers(d.t.Context(), d.p.Queue)
 	d.noError("consumers", err)
 	return names

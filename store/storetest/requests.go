@@ -27,7 +27,7 @@ func claimCall(r *trial, q store.ClaimRequest) request {
 func settleCall(r *trial, q store.SettleRequest) request {
 	return request{
 		string(q.Verdict), "", q,
-		func(ctx context.Context, s store.Store) (any, error) { return s.Settle(ctx, r.p, q) },
+		func(ctx context.Context, s store.Store) (any, error) { return Settle(ctx, s, r.p, q) },
 		func(m *model) any {
 			codes, late := m.settle(q)
 			return settleAnswer{codes, late}

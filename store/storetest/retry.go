@@ -195,7 +195,7 @@ func testLeaveApart(d *desk) {
 
 func (d *desk) leave(consumers ...string) {
 	d.t.Helper()
-	d.noError("leave", d.s.Leave(d.t.Context(), d.p, consumers))
+	d.noError("leave", d.s.Leave(d.t.Context(), d.p, store.LeaveRequest{Consumers: consumers}))
 }
 
 func testClaimRepeated(d *desk) {

@@ -45,7 +45,7 @@ func (d *desk) start(lease int64, rs ...store.Receipt) {
 	for i, r := range rs {
 		items[i] = store.Settlement{Receipt: r, Delay: lease}
 	}
-	for i, code := range d.settleAs(store.SettleRequest{Verdict: store.Start, Items: items}) {
+	for i, code := range d.settleAs(store.SettleRequest{Verdict: Start, Items: items}) {
 		if code != store.CodeOK {
 			d.t.Fatalf("start of %v: %v", rs[i], code)
 		}
@@ -144,9 +144,9 @@ func testStartOfOneDelivery(d *desk) {
 	d.wantSettled(store.Release, v.Receipt, store.CodeOK)
 	d.lose(id, false)
 	d.wantEqual("failures", d.wantState(id, store.Ready).Failures, 0)
-	d.wantSettled(store.Start, v.Receipt, store.CodeLeaseLost)
+	d.wantSettled(Start, v.Receipt, store.CodeLeaseLost)
 	d.wantSettled(store.Ack, d.take("a").Receipt, store.CodeOK)
-	d.wantSettled(store.Start, v.Receipt, store.CodeGone)
+	d.wantSettled(Start, v.Receipt, store.CodeGone)
 	d.wantCounters(store.Counters{Sent: 1, Delivered: 3, Released: 1, LeaseLost: 1, Acked: 1})
 }
 

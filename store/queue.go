@@ -1,0 +1,245 @@
+package store
+
+// Settings of a queue. They are kept in the store and the same for all clients.
+type Settings struct {
+	Partitions int // 1 to MaxPartitions; fixed once the queue exists
+	MaxBody    int // bytes of a body, 1 to MaxBody
+	// MaxMessages is how many messages that are not dead the queue holds at most; 0: no
+	// limit. Each partition has an equal share, see Room.
+	MaxMessages int64
+	Paused      bool // claims hand out nothing; sends go on
+
+	// DeadRetention is how long a dead message is kept, ms, up to MaxDelay; 0: until it is
+	// removed. MaxDead is how many the queue keeps; 0: no limit. Each partition has an equal
+	// share, see DeadRoom. Claims remove the others, those that died first, some hundred each.
+	DeadRetention int64
+	MaxDead       int64
+
+	// History is how long a message is kept as Done when it was acked or cancelled, or has
+	// expired, ms, up to MaxDelay; 0: it is not. MaxHistory is how many of them the queue
+	// keeps, up to MaxHistory; 0: DefaultHistory. Each partition has an equal share, see
+	// DoneRoom. Each that ends pushes out one that is over a limit, the oldest first, and
+	// claims remove some hundred.
+	History    int64
+	MaxHistory int64
+
+	// Defaults for clients, which the store keeps and does not interpret. 0: the client's own.
+	MaxAttempts              int   // 1 to MaxAttempts
+	Lease                    int64 // ms, MinLease to MaxLease
+	BackoffBase, BackoffMost int64 // ms; both or none
+	DedupFor                 int64 // ms, of Message.Remember: 0 to MaxRemember
+
+	Version   int64  // grows with every change; never 0
+	ChangedBy string // Change.Token of the change that made this version
+}
+
+// Room returns how many messages that are not dead a partition holds at most; 0: no limit.
+// Only a push is refused for it: a redrive brings back what had been accepted.
+func (s Settings) Room() int64 {
+	if s.MaxMessages == 0 {
+		return 0
+	}
+	return max(1, s.MaxMessages/int64(s.Partitions))
+}
+
+// DeadRoom returns how many dead messages a partition keeps; 0: no limit.
+func (s Settings) DeadRoom() int64 {
+	if s.MaxDead == 0 {
+		return 0
+	}
+	return max(1, s.MaxDead/int64(s.Partitions))
+}
+
+// DoneRoom returns how many done messages a partition keeps.
+func (s Settings) DoneRoom() int64 {
+	switch {
+	case s.History == 0:
+		return 0
+	case s.MaxHistory == 0:
+		return max(1, DefaultHistory/int64(s.Partitions))
+	}
+	return max(1, s.MaxHistory/int64(s.Partitions))
+}
+
+// IfMissing is the Change.If of a change that makes a queue and changes none.
+const IfMissing = -1
+
+// Change is a change of Settings; what is nil stays as it is.
+type Change struct {
+	Create bool // make the queue if it is missing
+	// If is the Settings.Version that the change was made to: when the settings have
+	// another one, nothing is changed and ErrConflict is returned. 0: whatever it is.
+	// IfMissing: when there is such a queue.
+	If int64
+	// Token names the change, for If: when the change is repeated after a lost reply, and
+	// the settings are those that it made, nothing is changed and the call succeeds. Up to
+	// MaxCallerName characters.
+	Token       string
+	Partitions  *int
+	MaxBody     *int
+	MaxMessages *int64
+	Paused      *bool
+
+	DeadRetention *int64
+	MaxDead       *int64
+	History       *int64
+	MaxHistory    *int64
+
+	MaxAttempts              *int
+	Lease                    *int64
+	BackoffBase, BackoffMost *int64
+	DedupFor                 *int64
+}
+
+// Reads reports whether the change is none: it only reads the settings.
+func (c Change) Reads() bool { return c == (Change{}) }
+
+// Counters of what happened in a queue since it was made.
+type Counters struct {
+	Sent         int64 // messages stored
+	Delivered    int64 // deliveries, the repeated ones too
+	Acked        int64
+	Nacked       int64
+	Released     int64
+	Snoozed      int64
+	Repeated     int64 // occurrences that were done, and followed by another
+	Rejected     int64
+	LeaseLost    int64 // leases that ran out
+	DeadLettered int64
+	Cancelled    int64 // removed by a cancel
+	Replaced     int64 // removed by a push that replaces
+	Expired      int64
+	Redriven     int64
+	Purged       int64
+	DeadExpired  int64 // dead messages removed because of DeadRetention or MaxDead
+	Duplicates   int64 // pushes refused because of their key
+	Deduplicated int64 // pushes of what was remembered, or had the dedup id of another message
+	Forgotten    int64 // messages forgotten before their time, as MaxRemembered others went after them
+}
+
+// Gone returns how many messages have left the queue. At every instant
+// Sent = Gone + live messages.
+func (c Counters) Gone() int64 {
+	return c.Acked + c.Cancelled + c.Replaced + c.Expired + c.Purged + c.DeadExpired
+}
+
+// Stats are the sizes and counters of a queue, over all its partitions. Each
+// partition is read at its own instant.
+type Stats struct {
+	Queue     string
+	Settings  Settings
+	Scheduled int64
+	Ready     int64
+	Leased    int64
+	Dead      int64
+	Done      int64 // which are gone, as Counters go
+	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
+	OldestReady int64
+	Consumers   int   // that sent a heartbeat
+	Remembered  int64 // messages that are gone and still remembered; some may be past their time
+	Counters    Counters
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with c.
+func (c Change) Validate() error {
+	if c.Partitions != nil && (*c.Partitions < 1 || *c.Partitions > MaxPartitions) {
+		return Invalid("partitions", "%d is outside 1 to %d", *c.Partitions, MaxPartitions)
+	}
+	if c.MaxBody != nil && (*c.MaxBody < 1 || *c.MaxBody > MaxBody) {
+		return Invalid("max body", "%d bytes is outside 1 to %d", *c.MaxBody, MaxBody)
+	}
+	if c.MaxMessages != nil && *c.MaxMessages < 0 {
+		return Invalid("max messages", "%d is negative", *c.MaxMessages)
+	}
+	if err := c.validateRetention(); err != nil {
+		return err
+	}
+	if c.If < IfMissing {
+		return Invalid("if", "%d is not a version", c.If)
+	}
+	if c.If != 0 || c.Token != "" {
+		if err := validateCaller("token", c.Token); err != nil {
+			return err
+		}
+	}
+	return c.validateDefaults()
+}
+
+func (c Change) validateRetention() error {
+	if r := c.DeadRetention; r != nil && (*r < 0 || *r > MaxDelay) {
+		return Invalid("dead retention", "%d ms is outside 0 to %d ms (10 years)", *r, int64(MaxDelay))
+	}
+	if c.MaxDead != nil && *c.MaxDead < 0 {
+		return Invalid("max dead", "%d is negative", *c.MaxDead)
+	}
+	if h := c.History; h != nil && (*h < 0 || *h > MaxDelay) {
+		return Invalid("history", "%d ms is outside 0 to %d ms (10 years)", *h, int64(MaxDelay))
+	}
+	if n := c.MaxHistory; n != nil && (*n < 0 || *n > MaxHistory) {
+		return Invalid("max history", "%d is outside 0 to %d", *n, MaxHistory)
+	}
+	return nil
+}
+
+// validateDefaults checks what only clients use.
+func (c Change) validateDefaults() error {
+	if n := c.MaxAttempts; n != nil && (*n < 0 || *n > MaxAttempts) {
+		return Invalid("max attempts", "%d is outside 0 to %d", *n, MaxAttempts)
+	}
+	if l := c.Lease; l != nil && *l != 0 && (*l < MinLease || *l > MaxLease) {
+		return Invalid("lease", "%d ms is outside %d to %d", *l, MinLease, MaxLease)
+	}
+	if d := c.DedupFor; d != nil && (*d < 0 || *d > MaxRemember) {
+		return Invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", *d, int64(MaxRemember))
+	}
+	if (c.BackoffBase == nil) != (c.BackoffMost == nil) {
+		return Invalid("backoff", "has one of base and most, want both or none")
+	}
+	if c.BackoffBase == nil {
+		return nil
+	}
+	base, most := *c.BackoffBase, *c.BackoffMost
+	if base < 0 || most < base || most > MaxDelay || (base == 0) != (most == 0) {
+		return Invalid("backoff", "%d to %d ms: want 1 to %d, the first not above the second, or both 0", base, most, MaxDelay)
+	}
+	return nil
+}
+
+// EventKind is what an Event is about.
+type EventKind string
+
+// Kinds of events.
+const (
+	EventWake   EventKind = "wake"   // a partition has a new first message, or claims may succeed again
+	EventStop   EventKind = "stop"   // a leased message's cancellation was asked for
+	EventResync EventKind = "resync" // events may have been missed: look at every partition
+)
+
+// Event is a hint that something in a queue changed.
+type Event struct {
+	Kind      EventKind
+	Partition int // with EventWake and EventStop
+	ID        ID  // with EventStop
+}
+
+// DeleteRequest asks for a queue to be deleted.
+type DeleteRequest struct {
+	Force bool // with its messages, if it has any
+}
+
+// HeartbeatRequest reports that a consumer is alive.
+type HeartbeatRequest struct {
+	Consumer string
+	TTL      int64 // ms for which that is so, up to MaxLease; 0: it leaves
+}
+
+// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
+func (r HeartbeatRequest) Validate() error {
+	if err := validateCaller("consumer", r.Consumer); err != nil {
+		return err
+	}
+	if r.TTL < 0 || r.TTL > MaxLease {
+		return Invalid("ttl", "%d ms is outside 0 to %d ms (12 h)", r.TTL, int64(MaxLease))
+	}
+	return nil
+}
