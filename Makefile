@@ -64,7 +64,7 @@ fault: deps ## kill -9 producers and consumers while flights are delivered, cras
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./store/embedded -embedded.kills 50
 	$(GO) test -count=1 -timeout 15m -run TestClose_ -v ./store/embedded -embedded.closes 2500
 	$(GO) test -count=20 -timeout 15m -run TestThinDevice -v ./store/embedded
-	$(GO) test -count=1 -timeout 15m -run 'TestNoPowerCut|TestOpen_AfterEachOfManyCrashes|TestRepair_CrashAtAnyPoint|TestCrash_ManyCallers' -v ./store/embedded \
+	$(GO) test -count=1 -timeout 15m -run 'TestCrash_PowerCut|TestOpen_AfterEachOfManyCrashes|TestRepair_CrashAtAnyPoint|TestCrash_ManyCallers' -v ./store/embedded \
 	  -embedded.calls 1000 -embedded.survival 2500 -embedded.repairs 60 -embedded.rounds 200
 
 .PHONY: mutants

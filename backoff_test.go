@@ -51,7 +51,7 @@ func TestBackoff(t *testing.T) {
 // defaultAttempts is Message.MaxAttempts of a message that has none.
 const defaultAttempts = 25
 
-func TestDefaultBackoff_StaysWithinATenthOfItsTable(t *testing.T) {
+func TestDefaultBackoff_IsWithinTenPercentOfItsTable(t *testing.T) {
 	t.Parallel()
 	for failures := range 1001 {
 		n := min(failures+1, 25)

@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-func TestBackup_OpensByItself(t *testing.T) {
+func TestBackup_OpensAsAStore(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	client, err := dueq.Open(t.Context(), "file:"+dir, nil)

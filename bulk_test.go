@@ -35,7 +35,7 @@ func (r *rig) wantLive(scheduled, ready, dead int64) {
 	}
 }
 
-func TestRedriveAndDelete_OfNoRefsDoNothing(t *testing.T) {
+func TestRedrive_NoRefsChangeNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.fill(3, dueq.Message{})
 		r.kill()
@@ -257,7 +257,7 @@ func TestPurge_ChoosesByFilter(t *testing.T) {
 	})
 }
 
-func TestBulk_CountsWhatWasDoneBeforeAnError(t *testing.T) {
+func TestBulk_CountsWhatSucceededBeforeAnError(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.fill(1200, dueq.Message{Delay: time.Hour})
 		ctx, cancel := context.WithCancel(r.Context())

@@ -18,7 +18,7 @@ var errNoLuck = errors.New("no luck")
 
 func inAnHour(*dueq.Delivery, error) time.Duration { return time.Hour }
 
-func TestHandlerResults(t *testing.T) {
+func TestConsume_ResultsOfHandlers(t *testing.T) {
 	t.Parallel()
 	wrapped := func(err error) error { return fmt.Errorf("while working: %w", err) }
 	tests := []struct {
@@ -105,7 +105,7 @@ func TestHandlerResults(t *testing.T) {
 	}
 }
 
-func TestRetriesUntilItWorks(t *testing.T) {
+func TestConsume_RetriesUntilTheHandlerSucceeds(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
 		var at []time.Duration
@@ -134,7 +134,7 @@ func TestRetriesUntilItWorks(t *testing.T) {
 	})
 }
 
-func TestLeaseOfALongHandlerIsExtended(t *testing.T) {
+func TestConsume_LeaseOfALongHandlerIsExtended(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 3 * time.Second
 		r.send(dueq.Message{})
@@ -160,7 +160,7 @@ func TestLeaseOfALongHandlerIsExtended(t *testing.T) {
 	})
 }
 
-func TestMaxHoldAndTimeoutEndTheExtending(t *testing.T) {
+func TestConsume_MaxHoldAndTimeoutEndExtensions(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -197,7 +197,7 @@ func TestMaxHoldAndTimeoutEndTheExtending(t *testing.T) {
 	}
 }
 
-func TestSlowHandlerDoesNotHoard(t *testing.T) {
+func TestConsume_SlowHandlerPrefetchesLittle(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for range 100 {
 			r.send(dueq.Message{})
@@ -334,7 +334,7 @@ func TestConsume_NoPrefetchClaimsForFreeHandlersOnly(t *testing.T) {
 	})
 }
 
-func TestFastHandlerIsNotKeptWaiting(t *testing.T) {
+func TestConsume_FastHandlerDoesNotWaitForClaims(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 5000
 		batch := make([]dueq.Message, messages)
@@ -353,7 +353,7 @@ func TestFastHandlerIsNotKeptWaiting(t *testing.T) {
 	})
 }
 
-func TestAtMostOnce(t *testing.T) {
+func TestConsume_AtMostOnce(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for range 20 {
 			r.send(dueq.Message{})
@@ -377,7 +377,7 @@ func TestAtMostOnce(t *testing.T) {
 	})
 }
 
-func TestPauseAndResume(t *testing.T) {
+func TestPause_UntilResume(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{Delay: time.Second})
 		r.must(r.direct.Pause(r.Context()))
@@ -404,7 +404,7 @@ func TestPauseAndResume(t *testing.T) {
 	})
 }
 
-func TestOutageIsLoggedOnceAndOvercome(t *testing.T) {
+func TestConsume_OutageIsLoggedOnceAndSurvived(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		var seen tally
 		r.net.set(everything(refused)) // from the start: the queue's settings cannot be read either
@@ -432,7 +432,7 @@ func TestOutageIsLoggedOnceAndOvercome(t *testing.T) {
 	})
 }
 
-func TestSettleGoesOnThroughAnOutage(t *testing.T) {
+func TestConsume_SettlesAreRepeatedThroughAnOutage(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
@@ -450,7 +450,7 @@ func TestSettleGoesOnThroughAnOutage(t *testing.T) {
 	})
 }
 
-func TestSettleIsGivenUpWithTheLease(t *testing.T) {
+func TestConsume_SettleEndsWithTheLease(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
 		var seen tally
@@ -537,7 +537,7 @@ func TestConsume_AckThatStallsIsRepeatedWithinTheLease(t *testing.T) {
 	})
 }
 
-func TestConsume_StalledAckDoesNotHoldUpOthers(t *testing.T) {
+func TestConsume_StalledAckDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.net.set(once(stalls, "ack"))
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{Lease: time.Second})
@@ -561,7 +561,7 @@ func TestConsume_StalledAckDoesNotHoldUpOthers(t *testing.T) {
 	})
 }
 
-func TestCloseEndsConsumeAndReceive(t *testing.T) {
+func TestClose_EndsConsumeAndReceive(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{})
 		consumer := r.consume(r.q, func(ctx context.Context, _ *dueq.Delivery) error {
@@ -595,7 +595,7 @@ func TestCloseEndsConsumeAndReceive(t *testing.T) {
 	})
 }
 
-func TestMiddlewareRunsFromTheOutside(t *testing.T) {
+func TestMiddleware_FirstIsOutermost(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		var order []string
 		named := func(name string) dueq.Middleware {
@@ -620,7 +620,7 @@ func TestMiddlewareRunsFromTheOutside(t *testing.T) {
 	})
 }
 
-func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
+func TestConsume_AllPartitionsAreConsumed(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		err := r.direct.Create(r.Context(), dueq.Settings{Partitions: 4})
 		r.must(err)
@@ -643,7 +643,7 @@ func TestSeveralPartitionsAreAllConsumed(t *testing.T) {
 	})
 }
 
-func TestIdleConsumerIsQuiet(t *testing.T) {
+func TestConsume_IdleConsumerMakesFewCalls(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{Delay: time.Hour})
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{})
@@ -656,7 +656,7 @@ func TestIdleConsumerIsQuiet(t *testing.T) {
 	})
 }
 
-func TestConsumeRefusesBadInput(t *testing.T) {
+func TestConsume_BadInputIsRefused(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })

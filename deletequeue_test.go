@@ -98,7 +98,7 @@ func TestReceive_DeletedQueueReturnsErrNotFound(t *testing.T) {
 }
 
 // On Redis, where a queue can be deleted by another process.
-func TestDeleteQueue_OtherProcessesLearnOfIt(t *testing.T) {
+func TestDeleteQueue_OtherProcessesAreNotified(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

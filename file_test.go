@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-func TestMessagesInADirectoryOutliveTheClient(t *testing.T) {
+func TestOpen_MessagesInADirectoryOutliveTheClient(t *testing.T) {
 	t.Parallel()
 	for _, form := range []string{"file:%s", "file://%s", "file:%s?sync=100ms", "file:%s?sync=never", "file:%s?sync=always&repair=true"} {
 		t.Run(form, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // go-redis has one logger in a process, so this is tested in a process of its own.
-func TestOpen_LinesOfGoRedisGoToTheLogger(t *testing.T) {
+func TestOpen_LogsOfGoRedisGoToTheLogger(t *testing.T) {
 	const child = "DUEQ_TEST_GO_REDIS_LOG"
 	if os.Getenv(child) == "" {
 		t.Parallel()

@@ -71,7 +71,7 @@ func TestHistory_DoneMessagesAreFoundAndListed(t *testing.T) {
 	})
 }
 
-func TestHistory_DoneMessagesAreGoneForCallsThatChange(t *testing.T) {
+func TestHistory_DoneMessagesCannotBeChanged(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		ids := r.ended(2)
 		notFound := func(what string, err error) {

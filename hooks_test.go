@@ -120,7 +120,7 @@ func TestHooks_SeeTheEndOfEachDelivery(t *testing.T) {
 	}
 }
 
-func TestHooks_LostLeaseIsSeen(t *testing.T) {
+func TestHooks_LostLeaseIsReported(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		seen := &events{}
 		q := r.hooked(dueq.Options{Hooks: dueq.Hooks{OnSettle: seen.hooks().OnSettle}})

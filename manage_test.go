@@ -25,7 +25,7 @@ func (r *rig) kill() {
 	}
 }
 
-func TestReschedule(t *testing.T) {
+func TestReschedule_ByIDAndKey(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{Key: "k", Delay: time.Hour})
 		now := time.Now()
@@ -51,7 +51,7 @@ func TestReschedule(t *testing.T) {
 	})
 }
 
-func TestManagingRefusesBadInput(t *testing.T) {
+func TestManage_BadInputIsRefused(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
@@ -93,7 +93,7 @@ func TestManagingRefusesBadInput(t *testing.T) {
 	}
 }
 
-func TestUnknownQueueIsNotFound(t *testing.T) {
+func TestManage_UnknownQueueIsNotFound(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
@@ -114,7 +114,7 @@ func TestUnknownQueueIsNotFound(t *testing.T) {
 	}
 }
 
-func TestEndedContextMakesNoCall(t *testing.T) {
+func TestClient_EndedContextMakesNoCall(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		ctx, cancel := context.WithCancel(r.Context())
 		cancel()
@@ -135,7 +135,7 @@ func TestEndedContextMakesNoCall(t *testing.T) {
 	})
 }
 
-func TestClosedClientRefusesEverything(t *testing.T) {
+func TestClose_LaterCallsReturnErrClosed(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	q, ctx := client.Queue("work"), t.Context()

@@ -14,7 +14,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-func TestOpenRefusesBadURLs(t *testing.T) {
+func TestOpen_BadURLsAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, url, want string }{
 		{"nothing", "", "has no scheme"},
@@ -59,7 +59,7 @@ func TestOpenRefusesBadURLs(t *testing.T) {
 	}
 }
 
-func TestOpenTellsThatNobodyAnswers(t *testing.T) {
+func TestOpen_ServerThatDoesNotAnswerIsReported(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{
 		"redis://u:secret@127.0.0.1:1/0", "redis+sentinel://:secret@127.0.0.1:1,127.0.0.1:2/master/1?prefix=x&tls=false",
@@ -77,7 +77,7 @@ func TestOpenTellsThatNobodyAnswers(t *testing.T) {
 	}
 }
 
-func TestOpenMemory(t *testing.T) {
+func TestOpen_Memory(t *testing.T) {
 	t.Parallel()
 	client, err := dueq.Open(t.Context(), "mem:", nil)
 	if err != nil {

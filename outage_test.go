@@ -76,7 +76,7 @@ func TestConsume_StopInAnOutageSettlesWhenItIsOver(t *testing.T) {
 
 // A claim puts back every lease that has run out. A consumer whose extensions fail must
 // not do that to what its own handlers work on.
-func TestConsume_OwnClaimsDoNotEndLeasesThatItWants(t *testing.T) {
+func TestConsume_OwnClaimsDoNotEndLeasesOfRunningHandlers(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 10 * time.Second
 		r.send(dueq.Message{})

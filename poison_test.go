@@ -323,7 +323,7 @@ func TestConsume_CrashedMessagesRunOneAtATimeBesideOthers(t *testing.T) {
 	})
 }
 
-func TestConsume_LongHandlerDoesNotHoldUpCrashedMessages(t *testing.T) {
+func TestConsume_LongHandlerDoesNotDelayCrashedMessages(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.crashed(3)
 		began := make(chan struct{}, 3)

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-func TestReceiveWaitsForTheNextMessage(t *testing.T) {
+func TestReceive_WaitsForTheNextMessage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name string
@@ -48,7 +48,7 @@ func TestReceiveWaitsForTheNextMessage(t *testing.T) {
 	}
 }
 
-func TestReceive_WaitsOfALoopShareOneSubscription(t *testing.T) {
+func TestReceive_CallsInALoopShareOneSubscription(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.must(r.direct.Create(r.Context(), dueq.Settings{}))
 		wait := func() (claims int) {
@@ -106,7 +106,7 @@ func TestReceive_HintBeforeTheWaitIsNotMissed(t *testing.T) {
 	})
 }
 
-func TestReceivedDeliveryIsSettledByHand(t *testing.T) {
+func TestReceive_DeliveryIsSettledByItsMethods(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		m := dueq.Message{Key: "k", Headers: map[string]string{"a": "b"}, Body: []byte("body"), TTL: time.Hour}
 		start := time.Now()
@@ -155,7 +155,7 @@ func TestReceivedDeliveryIsSettledByHand(t *testing.T) {
 	})
 }
 
-func TestReceiveThatIsLeftReleasesWhatArrivesLate(t *testing.T) {
+func TestReceive_LateReplyIsReleased(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{})
 		ctx, cancel := context.WithCancel(r.Context())
@@ -184,7 +184,7 @@ func TestReceiveThatIsLeftReleasesWhatArrivesLate(t *testing.T) {
 	})
 }
 
-func TestReceiveAfterALostReplyGetsTheMessages(t *testing.T) {
+func TestReceive_AfterALostReplyReturnsTheMessages(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for range 3 {
 			r.send(dueq.Message{})
@@ -205,7 +205,7 @@ func TestReceiveAfterALostReplyGetsTheMessages(t *testing.T) {
 	})
 }
 
-func TestReceiveGoesOnThroughAnOutageWhileItWaits(t *testing.T) {
+func TestReceive_WaitsThroughAnOutage(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
 		r.net.set(everything(refused))
@@ -219,7 +219,7 @@ func TestReceiveGoesOnThroughAnOutageWhileItWaits(t *testing.T) {
 	})
 }
 
-func TestReceiveRefusesBadInput(t *testing.T) {
+func TestReceive_BadInputIsRefused(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })

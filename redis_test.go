@@ -50,7 +50,7 @@ func afterAll(n int, stop func(), h dueq.Handler) dueq.Handler {
 }
 
 // A message that is sent again with its id is not stored again, wherever it is.
-func TestRedisSendAgain(t *testing.T) {
+func TestRedis_SendAgainStoresNothingTwice(t *testing.T) {
 	t.Parallel()
 	q := onRedis(t)
 	ctx := t.Context()
@@ -79,7 +79,7 @@ func TestRedisSendAgain(t *testing.T) {
 	}
 }
 
-func TestRedisNeverEarlyAndNotLate(t *testing.T) {
+func TestRedis_NeverEarlyAndNotLate(t *testing.T) {
 	t.Parallel()
 	q := onRedis(t)
 	const messages = 300
@@ -114,7 +114,7 @@ func TestRedisNeverEarlyAndNotLate(t *testing.T) {
 	t.Logf("lateness %s", spread)
 }
 
-func TestRedisIdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
+func TestRedis_IdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: not looking at an idle consumer for 10 s")
 	}
@@ -170,7 +170,7 @@ func commandsFromClients(t *testing.T, rdb *redis.Client) int {
 	return n
 }
 
-func TestRedisServerIsKilledAndComesBack(t *testing.T) {
+func TestRedis_ServerIsKilledAndRestarted(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	rdb := server.Client(t)
@@ -223,7 +223,7 @@ func TestRedisServerIsKilledAndComesBack(t *testing.T) {
 	}
 }
 
-func TestRedisCancelReachesARunningHandler(t *testing.T) {
+func TestRedis_CancelStopsARunningHandler(t *testing.T) {
 	t.Parallel()
 	q := onRedis(t)
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second)
@@ -250,7 +250,7 @@ func TestRedisCancelReachesARunningHandler(t *testing.T) {
 	}
 }
 
-func TestOpenRedis(t *testing.T) {
+func TestOpen_Redis(t *testing.T) {
 	t.Parallel()
 	url := "unix://" + redistest.Shared(t).Addr() + "?prefix=" + redistest.Prefix()
 	client, err := dueq.Open(t.Context(), url, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})

@@ -109,7 +109,7 @@ func TestError_WithoutCauseHasAText(t *testing.T) {
 	}
 }
 
-func TestMoves_SayWhyNot(t *testing.T) {
+func TestManage_ErrorNamesTheReason(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		dead := r.send(dueq.Message{})
 		r.kill()

@@ -482,7 +482,7 @@ func TestRepeat_AtMostOnce(t *testing.T) {
 	})
 }
 
-func TestRepeat_AgainIsForOnce(t *testing.T) {
+func TestRepeat_AgainAndNextApplyToOneOccurrence(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		s := newSeen()
 		r.send(dueq.Message{Key: "k", Repeat: hourly})

@@ -13,7 +13,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-func TestSend_StalledCallDoesNotHoldUpOthers(t *testing.T) {
+func TestSend_StalledCallDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
 		_, err := r.q.Settings(r.Context())
@@ -40,7 +40,7 @@ func TestSend_StalledCallDoesNotHoldUpOthers(t *testing.T) {
 	})
 }
 
-func TestSendRefusesBadInput(t *testing.T) {
+func TestSend_BadInputIsRefused(t *testing.T) {
 	t.Parallel()
 	many := map[string]string{}
 	for i := range 65 {
@@ -98,7 +98,7 @@ func TestSendRefusesBadInput(t *testing.T) {
 	}
 }
 
-func TestQueueNamesAreChecked(t *testing.T) {
+func TestQueue_NameIsChecked(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
@@ -120,7 +120,7 @@ func TestQueueNamesAreChecked(t *testing.T) {
 	}
 }
 
-func TestTooLargeNamesTheLimit(t *testing.T) {
+func TestSend_TooLargeNamesTheLimit(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		m := dueq.Message{Body: make([]byte, 256<<10+1)}
 		_, err := r.q.Send(r.Context(), m)
@@ -179,7 +179,7 @@ func TestSendBatch(t *testing.T) {
 	})
 }
 
-func TestSendBatch_OfNoneIsNothing(t *testing.T) {
+func TestSendBatch_NoMessagesMakeNoCall(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.net.set(everything(refused))
 		results, err := r.q.SendBatch(r.Context(), nil)
@@ -243,7 +243,7 @@ func TestSendSeq_ErrorOfABatchIsThatOfEachMessage(t *testing.T) {
 	})
 }
 
-func TestSendTellsUnknownOutcomesFromRefusals(t *testing.T) {
+func TestSend_UnknownOutcomeIsNotARefusal(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		err := r.direct.Create(r.Context(), dueq.Settings{MaxMessages: 1})
 		r.must(err)
@@ -265,7 +265,7 @@ func TestSendTellsUnknownOutcomesFromRefusals(t *testing.T) {
 	})
 }
 
-func TestSameIDWithOtherContentIsRefused(t *testing.T) {
+func TestSend_SameIDWithOtherContentIsRefused(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{Body: []byte("a")})
 		if again, err := r.q.Send(r.Context(), dueq.Message{ID: id, Body: []byte("a")}); again != id || err != nil {

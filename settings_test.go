@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-func TestCreate_AgainWithTheSameSettingsIsNothing(t *testing.T) {
+func TestCreate_AgainWithTheSameSettingsChangesNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		s := dueq.Settings{
 			Partitions: 3, MaxBody: 1000, MaxMessages: 50, MaxAttempts: 4, Lease: time.Minute, DeadRetention: 48 * time.Hour, MaxDead: 1000, DedupFor: time.Hour,
@@ -71,7 +71,7 @@ func TestUpdate_NothingIsOverwritten(t *testing.T) {
 }
 
 // Another client changes the settings between the read and the write.
-func TestUpdate_IsMadeAgainAfterAConflict(t *testing.T) {
+func TestUpdate_IsRepeatedAfterAConflict(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.must(r.q.Create(r.Context(), dueq.Settings{}))
 		calls := 0
@@ -89,7 +89,7 @@ func TestUpdate_IsMadeAgainAfterAConflict(t *testing.T) {
 	})
 }
 
-func TestReceive_UnknownQueueIsNotMade(t *testing.T) {
+func TestReceive_UnknownQueueIsNotCreated(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for _, wait := range []time.Duration{0, time.Minute} {
 			if _, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Wait: wait}); !errors.Is(err, dueq.ErrNotFound) {

@@ -43,7 +43,7 @@ func (r *rig) over(s store.Store) *dueq.Queue {
 	return client.Queue("work")
 }
 
-func TestWorkersDoNotWaitForTheStore(t *testing.T) {
+func TestConsume_WorkersDoNotWaitForTheStore(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 100
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, messages))
@@ -69,7 +69,7 @@ func TestWorkersDoNotWaitForTheStore(t *testing.T) {
 	})
 }
 
-func TestVerdictsThatCannotBeToldKeepMoreFromBeingTaken(t *testing.T) {
+func TestConsume_UnreportedVerdictsLimitClaims(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, 1000))
 		r.must(err)
@@ -93,7 +93,7 @@ func TestVerdictsThatCannotBeToldKeepMoreFromBeingTaken(t *testing.T) {
 	})
 }
 
-func TestLeasesAreExtendedWhileVerdictsAreUnderWay(t *testing.T) {
+func TestConsume_LeasesAreExtendedWhileVerdictsAreInFlight(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		nop := func(context.Context, *dueq.Delivery) error { return nil }
 		slow := r.consume(r.over(&tardy{Store: r.net, takes: 2500 * time.Millisecond}), nop,
@@ -116,7 +116,7 @@ func TestLeasesAreExtendedWhileVerdictsAreUnderWay(t *testing.T) {
 	})
 }
 
-func TestVerdictsToldTogetherKeepTheirOwnResults(t *testing.T) {
+func TestAck_VerdictsOfOneCallHaveTheirOwnResults(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 40
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, messages))
@@ -171,7 +171,7 @@ func (r *rig) settleBehind(d *dueq.Delivery, v store.Verdict) {
 	r.must(err)
 }
 
-func TestAStoreThatIsAwayFailsAllVerdictsToldTogether(t *testing.T) {
+func TestAck_UnreachableStoreFailsAllVerdictsOfACall(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		_, err := r.direct.SendBatch(r.Context(), make([]dueq.Message, 10))
 		r.must(err)
@@ -225,7 +225,7 @@ func TestAckAll_SharesCallsAndReportsEachFailure(t *testing.T) {
 	})
 }
 
-func TestNackAll(t *testing.T) {
+func TestNackAll_EachHasItsOwnResult(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.sendMany(3)
 		got, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 3})

@@ -64,7 +64,7 @@ func drainNumbers(ctx context.Context, t *testing.T, q *dueq.Queue, n int) map[s
 
 // The master is killed; what one replica has confirmed survives, and a client that was
 // there before goes on without a restart.
-func TestSentinelFailoverLosesNothingReplicated(t *testing.T) {
+func TestSentinel_FailoverLosesNothingReplicated(t *testing.T) {
 	t.Parallel()
 	sentinel, master, _ := redistest.StartSentinel(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -88,7 +88,7 @@ func TestSentinelFailoverLosesNothingReplicated(t *testing.T) {
 	}
 }
 
-func TestClusterSpreadsPartitions(t *testing.T) {
+func TestCluster_PartitionsAreSpreadOverMasters(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 3)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

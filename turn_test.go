@@ -41,7 +41,7 @@ func (r *rig) partitionOf(id string) int {
 	return parsed.Partition()
 }
 
-func TestWhoSendsAloneUsesAllPartitionsAlike(t *testing.T) {
+func TestSend_SingleSenderUsesAllPartitionsEqually(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const partitions, each = 4, 10
 		q := r.overPartitions(&distant{Store: r.net}, partitions)
@@ -59,7 +59,7 @@ func TestWhoSendsAloneUsesAllPartitionsAlike(t *testing.T) {
 	})
 }
 
-func TestACrowdSharesCallsWhateverThePartitions(t *testing.T) {
+func TestSend_ConcurrentSendersShareCalls(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const partitions, crowd, each = 16, 64, 50
 		s := &distant{Store: r.net}

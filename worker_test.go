@@ -246,7 +246,7 @@ func TestWorker_GlobsFindQueues(t *testing.T) {
 
 // A queue that is deleted is not made again by its worker, and one of the same name that is
 // made later is consumed like any other.
-func TestWorker_DeletedQueueComesBack(t *testing.T) {
+func TestWorker_QueueCreatedAgainIsConsumed(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		c := r.crew(dueq.WorkerOptions{})
 		c.handle("tenant.*", time.Second, dueq.HandleOptions{})
@@ -432,7 +432,7 @@ func TestWorker_AtMostOnceHandlesAllItHasTaken(t *testing.T) {
 	})
 }
 
-func TestWorker_Refuses(t *testing.T) {
+func TestWorker_BadInputIsRefused(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		ok := func(context.Context, *dueq.Delivery) error { return nil }
 		w, err := dueq.NewWorker(r.client, dueq.WorkerOptions{})

@@ -15,12 +15,12 @@ import (
 )
 
 // A worker finds queues by a glob, and handles each message once, beside another worker.
-func TestRedisWorker(t *testing.T) {
+func TestWorker_OnRedis(t *testing.T) {
 	t.Parallel()
 	workAll(t, clientOnRedis(t))
 }
 
-func TestClusterWorker(t *testing.T) {
+func TestWorker_OnACluster(t *testing.T) {
 	t.Parallel()
 	var hosts []string
 	for _, n := range redistest.StartCluster(t, 3) {

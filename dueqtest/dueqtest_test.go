@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestMessageIsDeliveredWhenTheClockSaysSo(t *testing.T) {
+func TestAdvance_DeliversWhenDue(t *testing.T) {
 	t.Parallel()
 	q := dueqtest.New(t)
 	id := q.Send("orders", dueq.Message{Key: "order-42", Body: []byte("42"), Delay: 30 * time.Minute})
@@ -35,7 +35,7 @@ func TestMessageIsDeliveredWhenTheClockSaysSo(t *testing.T) {
 	}
 }
 
-func TestDeliverSettlesLikeConsume(t *testing.T) {
+func TestDeliver_SettlesLikeConsume(t *testing.T) {
 	t.Parallel()
 	fault := errors.New("no luck")
 	tests := []struct {
@@ -147,7 +147,7 @@ func TestWork_HandsOutWhatIsDueInAllQueues(t *testing.T) {
 	}
 }
 
-func TestAssertionsFail(t *testing.T) {
+func TestAssert_Fails(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -184,7 +184,7 @@ func TestAssertionsFail(t *testing.T) {
 	}
 }
 
-func TestAssertionsHold(t *testing.T) {
+func TestAssert_Holds(t *testing.T) {
 	t.Parallel()
 	q := dueqtest.New(t)
 	q.AssertEmpty("work")
@@ -239,7 +239,7 @@ func TestFailSettles(t *testing.T) {
 	q.AssertEmpty("work")
 }
 
-func TestRunningConsumerSeesTheClockMove(t *testing.T) {
+func TestAdvance_RunningConsumerSeesTheNewTime(t *testing.T) {
 	t.Parallel()
 	q := dueqtest.New(t)
 	q.Send("work", dueq.Message{Delay: time.Hour})
@@ -258,7 +258,7 @@ func TestRunningConsumerSeesTheClockMove(t *testing.T) {
 }
 
 // With testing/synctest no help is needed at all: NewMemory follows the bubble's clock.
-func TestConsumerInABubble(t *testing.T) {
+func TestNew_ConsumerInASynctestBubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := opened(t)(dueq.NewMemory(nil))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestErrorText(t *testing.T) {
+func TestError_Text(t *testing.T) {
 	t.Parallel()
 	cause := fmt.Errorf("-3s is negative: %w", ErrInvalid)
 	for _, c := range []struct {
@@ -27,7 +27,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-func TestErrorUnwraps(t *testing.T) {
+func TestError_Unwrap(t *testing.T) {
 	t.Parallel()
 	var err error = &Error{Op: "send", Err: fmt.Errorf("detail: %w", ErrTooLarge)}
 	if !errors.Is(err, ErrTooLarge) || errors.Is(err, ErrInvalid) {
@@ -35,7 +35,7 @@ func TestErrorUnwraps(t *testing.T) {
 	}
 }
 
-func TestCodeWords(t *testing.T) {
+func TestCode_Text(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
 	for c := CodeOK; c <= CodeKnown; c++ {

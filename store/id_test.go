@@ -23,7 +23,7 @@ func idOf(partition uint16, first ...byte) ID {
 	return id
 }
 
-func TestIDText(t *testing.T) {
+func TestID_Text(t *testing.T) {
 	t.Parallel()
 	for _, id := range []ID{{}, idOf(0, 1), idOf(1), idOf(MaxPartitions - 1), idOf(7, 0xff, 0xff, 0xff, 0xff), ID(uuid.Nil)} {
 		text := id.String()
@@ -38,7 +38,7 @@ func TestIDText(t *testing.T) {
 }
 
 // The text of ids is stored data: it is what the general encoder makes of them.
-func TestIDTextIsBase32(t *testing.T) {
+func TestID_TextIsBase32(t *testing.T) {
 	t.Parallel()
 	crockford := base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 	var id ID
@@ -59,7 +59,7 @@ func TestIDTextIsBase32(t *testing.T) {
 	}
 }
 
-func TestIDTextSortsLikeIDs(t *testing.T) {
+func TestID_TextSortsLikeIDs(t *testing.T) {
 	t.Parallel()
 	var ids []ID
 	for i := range 300 {
@@ -71,7 +71,7 @@ func TestIDTextSortsLikeIDs(t *testing.T) {
 	}
 }
 
-func TestIDCarriesPartitionAndTime(t *testing.T) {
+func TestID_HasPartitionAndTime(t *testing.T) {
 	t.Parallel()
 	id := ID{0x01, 0x9a, 0x12, 0x34, 0x56, 0x78, 0x70, 0, 0x80, 0, 0, 0, 0, 0, 0x03, 0xff}
 	if id.Partition() != 1023 {
@@ -85,7 +85,7 @@ func TestIDCarriesPartitionAndTime(t *testing.T) {
 	}
 }
 
-func TestParseIDRefuses(t *testing.T) {
+func TestParseID_InvalidTextIsRefused(t *testing.T) {
 	t.Parallel()
 	good := idOf(0, 1, 2, 3).String()
 	for _, c := range []struct{ name, text, want string }{
@@ -116,7 +116,7 @@ func TestParseIDRefuses(t *testing.T) {
 	}
 }
 
-func TestReceiptText(t *testing.T) {
+func TestReceipt_Text(t *testing.T) {
 	t.Parallel()
 	id := idOf(3, 1)
 	for _, r := range []Receipt{{ID: id, Attempt: 1}, {ID: id, Attempt: 20, Keyed: true}, {ID: id, Attempt: 1 << 40}} {
@@ -130,7 +130,7 @@ func TestReceiptText(t *testing.T) {
 	}
 }
 
-func TestParseReceiptRefuses(t *testing.T) {
+func TestParseReceipt_InvalidTextIsRefused(t *testing.T) {
 	t.Parallel()
 	id := idOf(0, 1).String()
 	for _, text := range []string{

@@ -39,7 +39,7 @@ func refuse[T any](t *testing.T, valid func() T, validate func(T) error, cases [
 
 func validMessage() Message { return Message{ID: idOf(0, 1), MaxAttempts: 20} }
 
-func TestMessageValidate(t *testing.T) {
+func TestMessage_Validate(t *testing.T) {
 	t.Parallel()
 	const maxBody = 100
 	many := map[string]string{}
@@ -78,7 +78,7 @@ func TestMessageValidate(t *testing.T) {
 	})
 }
 
-func TestMessageValidateAccepts(t *testing.T) {
+func TestMessage_ValidateAccepts(t *testing.T) {
 	t.Parallel()
 	full := map[string]string{}
 	for i := range MaxHeaders {
@@ -101,7 +101,7 @@ func TestMessageValidateAccepts(t *testing.T) {
 	}
 }
 
-func TestPushRequestValidate(t *testing.T) {
+func TestPushRequest_Validate(t *testing.T) {
 	t.Parallel()
 	valid := func() PushRequest {
 		return PushRequest{Producer: "p.1_a-B", Messages: []Message{validMessage(), validMessage()}}
@@ -126,7 +126,7 @@ func TestPushRequestValidate(t *testing.T) {
 	}
 }
 
-func TestClaimRequestValidate(t *testing.T) {
+func TestClaimRequest_Validate(t *testing.T) {
 	t.Parallel()
 	valid := func() ClaimRequest { return ClaimRequest{Consumer: "c", Max: MaxBatch, Lease: MinLease} }
 	refuse(t, valid, ClaimRequest.Validate, []refusal[ClaimRequest]{
@@ -139,7 +139,7 @@ func TestClaimRequestValidate(t *testing.T) {
 	})
 }
 
-func TestSettleRequestValidate(t *testing.T) {
+func TestSettleRequest_Validate(t *testing.T) {
 	t.Parallel()
 	valid := func() SettleRequest {
 		item := Settlement{Receipt: Receipt{ID: idOf(0, 1), Attempt: 1}, Delay: MinLease, Failure: strings.Repeat("x", MaxFailure)}
@@ -157,7 +157,7 @@ func TestSettleRequestValidate(t *testing.T) {
 	})
 }
 
-func TestManageValidate(t *testing.T) {
+func TestManageRequests_Validate(t *testing.T) {
 	t.Parallel()
 	id := idOf(0, 1)
 	refuse(t, func() Move { return Move{Ref: Ref{ID: id}} }, Move.Validate, []refusal[Move]{
@@ -185,7 +185,7 @@ func TestManageValidate(t *testing.T) {
 	})
 }
 
-func TestChangeValidate(t *testing.T) {
+func TestChange_Validate(t *testing.T) {
 	t.Parallel()
 	one, zero, many, large, negative, no := 1, 0, MaxPartitions+1, MaxBody+1, int64(-1), false
 	refuse(t, func() Change { return Change{Partitions: &one, MaxBody: &one, Paused: &no} }, Change.Validate, []refusal[Change]{
@@ -201,7 +201,7 @@ func TestChangeValidate(t *testing.T) {
 	})
 }
 
-func TestPlainRequestsValidate(t *testing.T) {
+func TestPlainRequests_Validate(t *testing.T) {
 	t.Parallel()
 	wantInvalid(t, CancelRequest{}.Validate(), ErrInvalid, "refs", "0 is outside 1 to 500")
 	wantInvalid(t, CancelRequest{Refs: make([]Ref, 501)}.Validate(), ErrInvalid, "refs", "501 is outside 1 to 500")
@@ -228,7 +228,7 @@ func TestPlainRequestsValidate(t *testing.T) {
 	}
 }
 
-func TestValidateQueue(t *testing.T) {
+func TestValidateQueue_Names(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"a", "0", "Orders.eu-1_x", strings.Repeat("q", MaxQueueName), "a..b", "a-"} {
 		if err := ValidateQueue(name); err != nil {
@@ -247,7 +247,7 @@ func TestValidateQueue(t *testing.T) {
 	}
 }
 
-func TestCountersGone(t *testing.T) {
+func TestCounters_Gone(t *testing.T) {
 	t.Parallel()
 	c := Counters{Sent: 1 << 20, Delivered: 1 << 19, Acked: 1, Cancelled: 2, Replaced: 4, Expired: 8, Purged: 16, DeadExpired: 32, DeadLettered: 1 << 18, Redriven: 1 << 17}
 	if got := c.Gone(); got != 63 {

@@ -79,7 +79,7 @@ func (c *conversation) next() driver.Line {
 	return l
 }
 
-func TestDriverSendsAndTellsOfEachMessage(t *testing.T) {
+func TestDriver_ReportsEachMessage(t *testing.T) {
 	t.Parallel()
 	c := talk(t)
 	load := peer.Load{Count: 50, Producers: 4, Batch: 7, BodySize: 60, DueMs: time.Now().UnixMilli()}
@@ -107,7 +107,7 @@ func TestDriverSendsAndTellsOfEachMessage(t *testing.T) {
 	}
 }
 
-func TestDriverAnswersNonsenseWithAnError(t *testing.T) {
+func TestDriver_InvalidRequestGetsAnError(t *testing.T) {
 	t.Parallel()
 	if r := talk(t).ask(driver.Request{Op: "dance"}); r.Error == "" {
 		t.Error("no error")

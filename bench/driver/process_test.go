@@ -10,7 +10,7 @@ import (
 
 // A driver that dies must be a failed call that shows what it said, not a harness that
 // waits without end.
-func TestCallFailsWhenTheDriverDies(t *testing.T) {
+func TestCall_FailsWhenTheDriverExits(t *testing.T) {
 	t.Parallel()
 	p, err := driver.Start([]string{"sh", "-c", "read line; echo no such queue >&2"}, "", nil)
 	if err != nil {
@@ -23,7 +23,7 @@ func TestCallFailsWhenTheDriverDies(t *testing.T) {
 	_ = p.Quit(t.Context()) // it has ended; this waits for it
 }
 
-func TestKillIsHeardToTheEnd(t *testing.T) {
+func TestKill_OutputIsReadToTheEnd(t *testing.T) {
 	t.Parallel()
 	heard := make(chan driver.Done, 3)
 	script := `echo '{"d":[7,-5]}'; echo '{"d":[8,2000]}'; printf '{"d":[9'; exec sleep 60` // torn by the kill

@@ -11,7 +11,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // Every engine does the same work: what was sent is taken once, in whatever order.
-func TestEveryEngineTakesWhatWasSent(t *testing.T) {
+func TestEngine_EachReturnsWhatWasSent(t *testing.T) {
 	for _, o := range All() {
 		t.Run(o.Name, func(t *testing.T) {
 			ctx := t.Context()
@@ -40,7 +40,7 @@ func TestEveryEngineTakesWhatWasSent(t *testing.T) {
 	}
 }
 
-func TestGroupTellsEveryStepHowItWent(t *testing.T) {
+func TestGroup_EveryStepGetsItsResult(t *testing.T) {
 	failure := errors.New("no")
 	commits := 0
 	g := group{commit: func(run func() error) error {

@@ -2,7 +2,7 @@ package host
 
 import "testing"
 
-func TestCommandsTellsScriptsFromClients(t *testing.T) {
+func TestCommands_ScriptsAndClientsAreCountedSeparately(t *testing.T) {
 	t.Parallel()
 	var c Commands
 	for _, line := range []string{

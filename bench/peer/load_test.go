@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestLoadSpreadsDueTimesEvenly(t *testing.T) {
+func TestLoad_SpreadsDueTimesEvenly(t *testing.T) {
 	t.Parallel()
 	l := Load{From: 100, Count: 1000, DueMs: 50_000, SpreadMs: 9_000, BodySize: 100}
 	seen := map[int64]bool{}
@@ -29,7 +29,7 @@ func TestLoadSpreadsDueTimesEvenly(t *testing.T) {
 	}
 }
 
-func TestBodyTellsNumberAndDueTime(t *testing.T) {
+func TestBody_HasNumberAndDueTime(t *testing.T) {
 	t.Parallel()
 	m := Load{From: 7, Count: 1, DueMs: 1_700_000_000_123, BodySize: 100}.Message(0)
 	if len(m.Body) != 100 {
@@ -44,7 +44,7 @@ func TestBodyTellsNumberAndDueTime(t *testing.T) {
 	}
 }
 
-func TestDelayIsNeverShorterThanTheDueTimeDemands(t *testing.T) {
+func TestDelay_IsNeverShorterThanTheDueTimeDemands(t *testing.T) {
 	t.Parallel()
 	m := Message{Due: time.Now().Add(1500 * time.Microsecond)}
 	if d := m.Delay(); d < time.Until(m.Due) || d%time.Millisecond != 0 {

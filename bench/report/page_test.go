@@ -37,7 +37,7 @@ func sampled() *Result {
 	return r
 }
 
-func TestPageSaysWhatWasFound(t *testing.T) {
+func TestPage_ListsFindings(t *testing.T) {
 	t.Parallel()
 	page := Page(sampled(), "images")
 	for _, want := range []string{
@@ -56,7 +56,7 @@ func TestPageSaysWhatWasFound(t *testing.T) {
 	}
 }
 
-func TestPageWarnsOfFiguresThatMeanLittle(t *testing.T) {
+func TestPage_WarnsOfUnreliableFigures(t *testing.T) {
 	t.Parallel()
 	quick, partial := sampled(), sampled()
 	quick.Quick, partial.Finished = true, false
@@ -69,7 +69,7 @@ func TestPageWarnsOfFiguresThatMeanLittle(t *testing.T) {
 }
 
 // A run that gave up early must not call lost what may only be late.
-func TestCutShortIsNotLost(t *testing.T) {
+func TestPage_MessagesOfARunCutShortAreNotLost(t *testing.T) {
 	t.Parallel()
 	r := sampled()
 	r.Samples = append(r.Samples, Sample{
@@ -83,7 +83,7 @@ func TestCutShortIsNotLost(t *testing.T) {
 	}
 }
 
-func TestSafetyNamesTheWorst(t *testing.T) {
+func TestSafety_NamesTheWorst(t *testing.T) {
 	t.Parallel()
 	none := workload.Values{"lost": 0, "twice": 9, "early": 0}
 	for want, samples := range map[string]map[string]workload.Values{
@@ -103,7 +103,7 @@ func TestSafetyNamesTheWorst(t *testing.T) {
 	}
 }
 
-func TestEveryTableRowHasAllColumns(t *testing.T) {
+func TestTable_EveryRowHasAllColumns(t *testing.T) {
 	t.Parallel()
 	columns := 0
 	for line := range strings.Lines(Page(sampled(), "images")) {
@@ -119,7 +119,7 @@ func TestEveryTableRowHasAllColumns(t *testing.T) {
 	}
 }
 
-func TestPlotsAreWellFormed(t *testing.T) {
+func TestPlot_IsWellFormed(t *testing.T) {
 	t.Parallel()
 	for name, svg := range plots(sampled()) {
 		rows := 0
@@ -144,7 +144,7 @@ func TestPlotsAreWellFormed(t *testing.T) {
 	}
 }
 
-func TestResultSurvivesTheFile(t *testing.T) {
+func TestResult_WrittenAndReadIsTheSame(t *testing.T) {
 	t.Parallel()
 	r := sampled()
 	r.Date = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

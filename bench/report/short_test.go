@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestReadmeGetsTheTableBetweenItsMarks(t *testing.T) {
+func TestReadme_TableIsWrittenBetweenItsMarks(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	readme := filepath.Join(dir, "README.md")
@@ -44,7 +44,7 @@ func TestReadmeGetsTheTableBetweenItsMarks(t *testing.T) {
 	}
 }
 
-func TestReadmeWithoutMarksIsLeftAlone(t *testing.T) {
+func TestReadme_WithoutMarksIsNotChanged(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", shortBegin, shortEnd, shortEnd + shortBegin} {
 		if _, err := insert(text, "table"); err == nil {
@@ -54,7 +54,7 @@ func TestReadmeWithoutMarksIsLeftAlone(t *testing.T) {
 }
 
 // A plot is as wide as it is: longer notes are cut off.
-func TestNotesOfPlotsFit(t *testing.T) {
+func TestPlot_NotesFit(t *testing.T) {
 	t.Parallel()
 	const most = 130
 	for name, svg := range plots(sampled()) {

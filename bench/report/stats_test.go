@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/measure"
 )
 
-func TestStatTakesOnlyWhatWasMeasured(t *testing.T) {
+func TestStat_OnlyMeasuredValuesCount(t *testing.T) {
 	t.Parallel()
 	r := &Result{Samples: []Sample{
 		{System: "a", Workload: "drain", Values: workload.Values{"per_s": 10}},

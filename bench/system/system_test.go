@@ -13,7 +13,7 @@ import (
 // Every queue in Go that needs Redis or nothing delivers each message once and is empty
 // then: else the figures would be of something broken. Those that cannot be tested here,
 // `peers run -quick` tries.
-func TestEveryQueueDeliversEachMessageOnce(t *testing.T) {
+func TestSystem_EachQueueDeliversEachMessageOnce(t *testing.T) {
 	t.Parallel()
 	redis, err := host.StartRedis(t.Context(), t.TempDir())
 	if err != nil {

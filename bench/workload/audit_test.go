@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/driver"
 )
 
-func TestAuditCountsFaults(t *testing.T) {
+func TestAudit_CountsFaults(t *testing.T) {
 	t.Parallel()
 	a := newAudit(4)
 	for _, d := range []driver.Done{
@@ -32,7 +32,7 @@ func TestAuditCountsFaults(t *testing.T) {
 	}
 }
 
-func TestLatenessPercentiles(t *testing.T) {
+func TestAudit_LatenessPercentiles(t *testing.T) {
 	t.Parallel()
 	a := newAudit(100)
 	for i := range 100 {

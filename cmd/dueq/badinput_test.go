@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestBadInput holds that each wrong command line ends with the right exit code and
+// TestRun_BadInputIsRefused holds that each wrong command line ends with the right exit code and
 // one line that names what is wrong, its value and the limit.
-func TestBadInput(t *testing.T) {
+func TestRun_BadInputIsRefused(t *testing.T) {
 	t.Parallel()
 	send := []string{"send", "--queue", "q"}
 	for name, test := range map[string]struct {
@@ -132,14 +132,14 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-func TestNoStore(t *testing.T) {
+func TestRun_NoStore(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"stats"}, {"send", "--queue", "q", "b"}, {"check"}, {"import", "--queue", "q", "-"}} {
 		without(t).fails(exitUsage, []string{"--store", "DUEQ_STORE"}, args...)
 	}
 }
 
-func TestBadStore(t *testing.T) {
+func TestRun_BadStore(t *testing.T) {
 	t.Parallel()
 	for url, code := range map[string]int{
 		"nonsense":                                                      exitUsage,
@@ -169,7 +169,7 @@ func TestBadStore(t *testing.T) {
 	}
 }
 
-func TestStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
+func TestRun_StoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	start := time.Now()
 	without(t).fails(exitUnavailable, []string{"redis://127.0.0.1:1", "3s", "store unavailable"}, "stats", "--store", "redis://u:hunter2@127.0.0.1:1")
@@ -178,8 +178,8 @@ func TestStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestPasswordIsHiddenInAnyText is for errors that the library did not clean.
-func TestPasswordIsHiddenInAnyText(t *testing.T) {
+// TestRun_PasswordIsHiddenInAllOutput is for errors that the library did not clean.
+func TestRun_PasswordIsHiddenInAllOutput(t *testing.T) {
 	t.Parallel()
 	for url, text := range map[string]string{
 		"redis://u:hunter2@h":                                `dial redis://u:hunter2@h: refused`,
@@ -197,7 +197,7 @@ func TestPasswordIsHiddenInAnyText(t *testing.T) {
 	}
 }
 
-func TestUnreadableInput(t *testing.T) {
+func TestRun_UnreadableInput(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"send", "--queue", "q", "-"}, {"import", "--queue", "q", "-"}} {
 		closed, err := os.Open(filepath.Join("testdata", "bad.jsonl"))
@@ -215,7 +215,7 @@ func TestUnreadableInput(t *testing.T) {
 	}
 }
 
-func TestOutputThatCannotBeWritten(t *testing.T) {
+func TestRun_UnwritableOutput(t *testing.T) {
 	t.Parallel()
 	var errs strings.Builder
 	c := console{in: strings.NewReader(""), out: fullDisk{}, err: &errs, env: func(string) string { return "mem:" }}
@@ -233,7 +233,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("disk full") }
 
-func TestInterruptedBeforeItBegins(t *testing.T) {
+func TestRun_InterruptedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

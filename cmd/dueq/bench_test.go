@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
-func TestBenchRefusesBadFlags(t *testing.T) {
+func TestBench_BadFlagsAreRefused(t *testing.T) {
 	t.Parallel()
 	for flag, tests := range map[string]map[string][]string{
 		"--mode":        {"asleep": {"send, drain, lateness, idle, memory, all"}, "": {"all"}},
@@ -34,7 +34,7 @@ func TestBenchRefusesBadFlags(t *testing.T) {
 	without(t).fails(exitUsage, []string{"--store", "DUEQ_STORE"}, "bench")
 }
 
-func TestBenchRefusesSeveralServers(t *testing.T) {
+func TestBench_SeveralServersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, scheme := range []string{"redis+cluster", "redis+sentinel"} {
 		url := scheme + "://u:hunter2@127.0.0.1:1,127.0.0.1:2/m"
@@ -46,7 +46,7 @@ func TestBenchRefusesSeveralServers(t *testing.T) {
 	}
 }
 
-func TestBenchOfAStoreThatIsNotThere(t *testing.T) {
+func TestBench_UnreachableStore(t *testing.T) {
 	t.Parallel()
 	without(t).fails(exitUnavailable, []string{"127.0.0.1:1"}, "bench", "--store", "redis://u:hunter2@127.0.0.1:1")
 }
@@ -56,7 +56,7 @@ var tinyBench = []string{
 	"bench", "--messages", "300", "--rounds", "1", "--for", "1s", "--body", "10", "--producers", "2", "--concurrency", "3", "--partitions", "2", "--backlog", "100",
 }
 
-func TestBenchInJSONHasTheseFields(t *testing.T) {
+func TestBench_FieldsOfJSON(t *testing.T) {
 	t.Parallel()
 	s := &session{t: t, env: map[string]string{"DUEQ_STORE": redisURL(t)}}
 	type load struct {
@@ -107,7 +107,7 @@ func TestBenchInJSONHasTheseFields(t *testing.T) {
 	}
 }
 
-func TestBenchForPeople(t *testing.T) {
+func TestBench_TextOutput(t *testing.T) {
 	t.Parallel()
 	text := inMemory(t).ok(tinyBench...)
 	for _, want := range []string{"mem:; ", "\nsend, batches of 100 ", "\nsend, 2 goroutines ", "\ndrain, 3 handlers ", "\nmemory ", "; 0 early, of 500 at 500/s"} {
@@ -117,7 +117,7 @@ func TestBenchForPeople(t *testing.T) {
 	}
 }
 
-func TestBenchOnAQueueThatIsInUse(t *testing.T) {
+func TestBench_QueueInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	url := redisURL(t)
 	prefix := redistest.Prefix()
@@ -136,8 +136,8 @@ func TestBenchOnAQueueThatIsInUse(t *testing.T) {
 	}
 }
 
-// TestBenchIsInterrupted holds that Ctrl-C ends a bench at once and leaves no key.
-func TestBenchIsInterrupted(t *testing.T) {
+// TestBench_Interrupted holds that Ctrl-C ends a bench at once and leaves no key.
+func TestBench_Interrupted(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "redis://" + server.Addr()}}

@@ -22,7 +22,7 @@ func checkShow(t *testing.T, got demo.Result) {
 	}
 }
 
-func TestDemoInMemory(t *testing.T) {
+func TestDemo_InMemory(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -37,7 +37,7 @@ func TestDemoInMemory(t *testing.T) {
 	})
 }
 
-func TestDemoInJSONHasTheseFields(t *testing.T) {
+func TestDemo_FieldsOfJSON(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	a := &app{console: console{out: &b}, output: formatJSON}
@@ -50,7 +50,7 @@ func TestDemoInJSONHasTheseFields(t *testing.T) {
 	}
 }
 
-func TestDemoForPeople(t *testing.T) {
+func TestDemo_TextOutput(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		got := without(t).run("demo")
@@ -72,7 +72,7 @@ func TestDemoForPeople(t *testing.T) {
 	})
 }
 
-func TestDemoInterrupted(t *testing.T) {
+func TestDemo_Interrupted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client := opened(t)(dueq.NewMemory(nil))
@@ -95,7 +95,7 @@ func TestDemoInterrupted(t *testing.T) {
 	})
 }
 
-func TestStoreNameHasNoSecrets(t *testing.T) {
+func TestDemo_StoreNameHasNoSecrets(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"mem:":                                  "mem:",

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// TestCommandsInDocsExist parses each line of README and docs that begins with dueq, in blocks of
+// TestDocs_CommandsExist parses each line of README and docs that begins with dueq, in blocks of
 // shell commands, without running it.
-func TestCommandsInDocsExist(t *testing.T) {
+func TestDocs_CommandsExist(t *testing.T) {
 	pages := []string{"../../README.md"}
 	err := filepath.WalkDir("../../docs", func(path string, _ fs.DirEntry, err error) error {
 		if strings.HasSuffix(path, ".md") {
@@ -49,7 +49,7 @@ func TestCommandsInDocsExist(t *testing.T) {
 	}
 }
 
-func TestParse_RefusesWhatDoesNotExist(t *testing.T) {
+func TestDocs_UnknownCommandsAndFlagsAreFound(t *testing.T) {
 	for _, command := range []string{"sned --queue q x", "send --queue q --dealy 1s x", "cancel --queue q", "queue udpate --queue q"} {
 		if parse(words(command)) == nil {
 			t.Errorf("dueq %s: no error", command)

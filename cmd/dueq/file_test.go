@@ -8,7 +8,7 @@ import (
 )
 
 // Each command line opens the directory for itself.
-func TestTheDefaultStoreIsADirectory(t *testing.T) {
+func TestOpen_DefaultStoreIsADirectory(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"XDG_DATA_HOME", "HOME", "LOCALAPPDATA"} {
 		home := t.TempDir()
@@ -24,7 +24,7 @@ func TestTheDefaultStoreIsADirectory(t *testing.T) {
 	}
 }
 
-func TestCheckRepairsADirectory(t *testing.T) {
+func TestCheck_RepairsADirectory(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "file:" + dir}}
@@ -58,7 +58,7 @@ func TestCheckRepairsADirectory(t *testing.T) {
 // A consumer is killed while it holds a message: it has printed some of a body that no
 // pipe takes whole, so it cannot have acked. Another process gets the message when the
 // lease has run out.
-func TestAKilledHoldersMessageGoesToTheNextProcess(t *testing.T) {
+func TestReceive_MessageOfAKilledHolderGoesToTheNextProcess(t *testing.T) {
 	t.Parallel()
 	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "file:" + filepath.Join(t.TempDir(), "data")}}
 	body := strings.Repeat("0123456789", 20_000)

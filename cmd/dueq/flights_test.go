@@ -57,9 +57,9 @@ func (d *drain) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestFlightsAreImportedAndDrained replays three months in a few seconds, with a
+// TestImport_FlightsAreImportedAndDrained replays three months in a few seconds, with a
 // consumer at work from the beginning.
-func TestFlightsAreImportedAndDrained(t *testing.T) {
+func TestImport_FlightsAreImportedAndDrained(t *testing.T) {
 	t.Parallel()
 	path := flightsFile(t)
 	s, _ := onRedis(t)
@@ -87,7 +87,7 @@ func TestFlightsAreImportedAndDrained(t *testing.T) {
 	s.ok("check", "--queue", "flights")
 }
 
-func TestFlightsAreImportedWhole(t *testing.T) {
+func TestImport_FlightsAreImportedCompletely(t *testing.T) {
 	t.Parallel()
 	path := flightsFile(t)
 	s, _ := onRedis(t)

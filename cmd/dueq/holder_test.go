@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-func TestShowAndList_SayWhoHasAMessage(t *testing.T) {
+func TestShow_PrintsTheHolder(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	id := strings.TrimSpace(s.ok("send", "--queue", "q", "held"))

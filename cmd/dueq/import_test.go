@@ -13,7 +13,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/jsonl"
 )
 
-func TestImportReportsBadLinesAndGoesOn(t *testing.T) {
+func TestImport_BadLinesAreReportedAndSkipped(t *testing.T) {
 	t.Parallel()
 	got := inMemory(t).run("import", "--queue", "q", "-o", "json", filepath.Join("testdata", "bad.jsonl"))
 	if got.code != exitFailure {
@@ -44,7 +44,7 @@ func TestImportReportsBadLinesAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestImportOfStandardInputAsText(t *testing.T) {
+func TestImport_StandardInputWithTextOutput(t *testing.T) {
 	t.Parallel()
 	got := inMemory(t).feed(`{"key":"a","body":1}`+"\n"+`{"key":"a","body":2}`, "import", "--queue", "q", "-")
 	if want := "2 lines: 1 stored, 1 duplicate key, 0 refused, 0 bad\n"; got.code != exitOK || got.out != want || got.err != "" {
@@ -52,14 +52,14 @@ func TestImportOfStandardInputAsText(t *testing.T) {
 	}
 }
 
-func TestImportOfNothing(t *testing.T) {
+func TestImport_EmptyInput(t *testing.T) {
 	t.Parallel()
 	if got := inMemory(t).feed("\n\n", "import", "--queue", "q", "-"); got.code != exitOK || got.err != "" {
 		t.Errorf("exit %d, stderr %q, want success", got.code, got.err)
 	}
 }
 
-func TestImportCountsWhatIsRefused(t *testing.T) {
+func TestImport_RefusedMessagesAreCounted(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
@@ -76,7 +76,7 @@ func TestImportCountsWhatIsRefused(t *testing.T) {
 	}
 }
 
-func TestImportEndsWhenTheStoreIsGone(t *testing.T) {
+func TestImport_EndsWhenTheStoreIsUnreachable(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	if err := client.Close(); err != nil {
@@ -95,7 +95,7 @@ func newTestImporter(q *dueq.Queue, input string, speed float64) *importer {
 	}
 }
 
-func TestReplayDividesDistances(t *testing.T) {
+func TestImport_SpeedDividesIntervals(t *testing.T) {
 	t.Parallel()
 	at := func(s string) jsonl.Message {
 		due, err := time.Parse(time.RFC3339, s)
@@ -131,7 +131,7 @@ func TestReplayDividesDistances(t *testing.T) {
 	}
 }
 
-func TestWithoutSpeedTimesStayAsTheyAre(t *testing.T) {
+func TestImport_WithoutSpeedTimesAreKept(t *testing.T) {
 	t.Parallel()
 	want := time.Date(2001, 1, 1, 0, 47, 0, 0, time.UTC)
 	if due, delay := (&replay{}).schedule(jsonl.Message{Due: want}); !due.Equal(want) || delay != 0 {
@@ -139,7 +139,7 @@ func TestWithoutSpeedTimesStayAsTheyAre(t *testing.T) {
 	}
 }
 
-func TestProgressOfAnImport(t *testing.T) {
+func TestImport_Progress(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	show := drawProgress(&b, "q", 200)
@@ -157,8 +157,8 @@ func TestProgressOfAnImport(t *testing.T) {
 	}
 }
 
-// TestImportSendsWhatHasArrived holds that lines on a pipe do not wait in a batch.
-func TestImportSendsWhatHasArrived(t *testing.T) {
+// TestImport_SendsWhatHasArrivedSoFar holds that lines on a pipe do not wait in a batch.
+func TestImport_SendsWhatHasArrivedSoFar(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })

@@ -16,7 +16,7 @@ import (
 // the reading direction.
 const attack = "\x1b]52;c;cm0gLXJm\x07\u009b31m\u202e\r\n\x00\xff"
 
-func TestTextForPeopleIsHarmless(t *testing.T) {
+func TestText_ControlCharactersAreEscaped(t *testing.T) {
 	t.Parallel()
 	r := newRecord(dueq.Record{
 		ID: "id", Queue: attack, Key: attack, Headers: map[string]string{attack: attack}, Body: []byte(attack),
@@ -45,7 +45,7 @@ func TestTextForPeopleIsHarmless(t *testing.T) {
 	}
 }
 
-func TestJSONIsHarmlessAndComplete(t *testing.T) {
+func TestJSON_ControlCharactersAreEscapedAndNothingIsCut(t *testing.T) {
 	t.Parallel()
 	a := &app{output: formatJSON}
 	var b strings.Builder
@@ -63,7 +63,7 @@ func TestJSONIsHarmlessAndComplete(t *testing.T) {
 	}
 }
 
-func TestBodiesInJSON(t *testing.T) {
+func TestJSON_Bodies(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{
 		"":          `{"body":""}`,
@@ -77,7 +77,7 @@ func TestBodiesInJSON(t *testing.T) {
 	}
 }
 
-func TestCutBodyStaysText(t *testing.T) {
+func TestText_CutBodyStaysText(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]string{"": "", "ab": "ab", "a\xe6\x97": "a", "a\xe6": "a", "日": "日", "a\xff": "a\xff"} {
 		if got := wholeRunes([]byte(body)); string(got) != want {
@@ -90,7 +90,7 @@ func TestCutBodyStaysText(t *testing.T) {
 	}
 }
 
-func TestRecordSaysWhatItsInstantMeans(t *testing.T) {
+func TestRecord_TimeFieldFollowsTheState(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2030, 1, 31, 18, 0, 0, 5e6, time.FixedZone("", 3600))
 	const text = "2030-01-31T17:00:00.005Z"
@@ -117,7 +117,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-func TestHelpNeedsNothing(t *testing.T) {
+func TestHelp_NeedsNoStore(t *testing.T) {
 	t.Parallel()
 	if got := without(t).ok(); !strings.Contains(got, "dueq demo") {
 		t.Errorf("help is %q", got)
@@ -129,7 +129,7 @@ func TestHelpNeedsNothing(t *testing.T) {
 	}
 }
 
-func TestSendInJSON(t *testing.T) {
+func TestSend_JSON(t *testing.T) {
 	t.Parallel()
 	got := decode[map[string]string](t, inMemory(t).ok("send", "--queue", "q", "-o", "json", "--delay", "1d", "--header", "a=b=c", "body"))
 	if len(got) != 2 || got["queue"] != "q" || len(got["id"]) != 26 {
@@ -137,7 +137,7 @@ func TestSendInJSON(t *testing.T) {
 	}
 }
 
-func TestPurge_InterruptEndsTheQuestion(t *testing.T) {
+func TestPurge_InterruptEndsTheConfirmation(t *testing.T) {
 	t.Parallel()
 	in, answer := io.Pipe() // nobody answers
 	defer func() { _ = answer.Close() }()
@@ -161,7 +161,7 @@ func (s *signalling) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestPurgeAsks(t *testing.T) {
+func TestPurge_AsksForConfirmation(t *testing.T) {
 	t.Parallel()
 	for answer, fine := range map[string]bool{"y\n": true, " Y \n": true, "n\n": false, "\n": false, "": false, "yes, all\n": false} {
 		var b strings.Builder

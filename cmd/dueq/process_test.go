@@ -43,7 +43,7 @@ func exitOf(t *testing.T, cmd *exec.Cmd) int {
 	return cmd.ProcessState.ExitCode()
 }
 
-func TestSignalEndsFollowGracefully(t *testing.T) {
+func TestFollow_SignalEndsItGracefully(t *testing.T) {
 	t.Parallel()
 	for _, sig := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
 		s, _ := onRedis(t)
@@ -65,9 +65,9 @@ func TestSignalEndsFollowGracefully(t *testing.T) {
 	}
 }
 
-// TestSignalEndsAnImportThatWaits holds that Ctrl-C works while nothing can be read, and
+// TestImport_SignalEndsItWhileItWaits holds that Ctrl-C works while nothing can be read, and
 // that what has been read is stored.
-func TestSignalEndsAnImportThatWaits(t *testing.T) {
+func TestImport_SignalEndsItWhileItWaits(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	in, feed := io.Pipe()
@@ -96,9 +96,9 @@ func TestSignalEndsAnImportThatWaits(t *testing.T) {
 	}
 }
 
-// TestSecondSignalEndsAtOnce lets a process hang in writing to a full pipe, which it
+// TestRun_SecondSignalEndsAtOnce lets a process hang in writing to a full pipe, which it
 // would wait out gracefully after one signal.
-func TestSecondSignalEndsAtOnce(t *testing.T) {
+func TestRun_SecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	if got := s.feed(strings.Repeat("x", 200<<10), "send", "--queue", "q", "-"); got.code != exitOK {

@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-func TestQueue_SettingsAreMadeShownAndChanged(t *testing.T) {
+func TestQueue_CreateShowUpdate(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	show := func(args ...string) settingsResult {

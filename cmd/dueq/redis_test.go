@@ -29,7 +29,7 @@ func (s *session) stats(queue string) queueStats {
 	return decode[[]queueStats](s.t, s.ok("stats", "--queue", queue, "-o", "json"))[0]
 }
 
-func TestLifeOfAScheduledMessage(t *testing.T) {
+func TestSend_ScheduledMessageUntilItsAck(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	id := strings.TrimSpace(s.ok("send", "--queue", "orders", "--delay", "2d", "--key", "order-42", "--header", "b=2", "--header", "a=1", `{"order":42}`))
@@ -64,9 +64,9 @@ func TestLifeOfAScheduledMessage(t *testing.T) {
 	}
 }
 
-// TestWarningsOfTheStore: the tests' Redis keeps nothing on disk, which users who send
+// TestOpen_WarningsOfTheStoreArePrinted: the tests' Redis keeps nothing on disk, which users who send
 // to it should know.
-func TestWarningsOfTheStore(t *testing.T) {
+func TestOpen_WarningsOfTheStoreArePrinted(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	if got := s.run("send", "--queue", "q", "body"); !strings.Contains(got.warnings, "append-only") || got.err != "" {
@@ -77,7 +77,7 @@ func TestWarningsOfTheStore(t *testing.T) {
 	}
 }
 
-func TestReceiveAcksWhatItHasPrinted(t *testing.T) {
+func TestReceive_AcksWhatItHasPrinted(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	for _, body := range []string{"one", "two", "three"} {
@@ -100,7 +100,7 @@ func TestReceiveAcksWhatItHasPrinted(t *testing.T) {
 	}
 }
 
-func TestReceiveGivesBackWhatItCannotPrint(t *testing.T) {
+func TestReceive_ReleasesWhatItCannotPrint(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	s.ok("send", "--queue", "q", "one")
@@ -115,7 +115,7 @@ func TestReceiveGivesBackWhatItCannotPrint(t *testing.T) {
 	}
 }
 
-func TestWhatIsRunningIsLeftAlone(t *testing.T) {
+func TestReschedule_RunningMessageIsRefused(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	id := strings.TrimSpace(s.ok("send", "--queue", "q", "body"))
@@ -133,7 +133,7 @@ func TestWhatIsRunningIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestPauseAndResume(t *testing.T) {
+func TestPause_UntilResume(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	s.ok("send", "--queue", "q", "body")
@@ -150,7 +150,7 @@ func TestPauseAndResume(t *testing.T) {
 	}
 }
 
-func TestDeadLetters(t *testing.T) {
+func TestRedrive_DeadLettersByIDAndFilter(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	q := client.Queue("q")
@@ -199,7 +199,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 }
 
-func TestListPages(t *testing.T) {
+func TestList_Pages(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	for _, delay := range []string{"3h", "1h", "2h", "0s", "0s"} {
@@ -227,7 +227,7 @@ func TestListPages(t *testing.T) {
 	}
 }
 
-func TestStatsInJSON(t *testing.T) {
+func TestStats_JSON(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	if got := s.ok("stats", "-o", "json"); got != "[]\n" {
@@ -271,7 +271,7 @@ func fieldNames(t *testing.T, object []byte) []string {
 	return names
 }
 
-func TestSendToAFullQueue(t *testing.T) {
+func TestSend_FullQueue(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	most := int64(1)
@@ -286,7 +286,7 @@ func TestSendToAFullQueue(t *testing.T) {
 	}
 }
 
-func TestBodiesAreEscaped(t *testing.T) {
+func TestShow_BodyIsEscaped(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	id := strings.TrimSpace(s.feed(attack, "send", "--queue", "q", "-").out)
@@ -297,7 +297,7 @@ func TestBodiesAreEscaped(t *testing.T) {
 	}
 }
 
-func TestCheckOfAHealthyStore(t *testing.T) {
+func TestCheck_HealthyStore(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	s.ok("send", "--queue", "a", "--key", "k", "body")
@@ -311,7 +311,7 @@ func TestCheckOfAHealthyStore(t *testing.T) {
 	}
 }
 
-func TestCheckOfADamagedStore(t *testing.T) {
+func TestCheck_DamagedStore(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	id := strings.TrimSpace(s.ok("send", "--queue", "q", "--delay", "1h", "body"))
@@ -330,7 +330,7 @@ func TestCheckOfADamagedStore(t *testing.T) {
 	}
 }
 
-func TestDemoOnRedis(t *testing.T) {
+func TestDemo_OnRedis(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
 	checkShow(t, decode[demo.Result](t, s.ok("demo", "-o", "json")))
@@ -340,7 +340,7 @@ func TestDemoOnRedis(t *testing.T) {
 	}
 }
 
-func TestDemoRefusesAQueueInUse(t *testing.T) {
+func TestDemo_QueueInUseIsRefused(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
 	s.ok("send", "--queue", demoQueue, "--delay", "1h", "left behind")

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestEachReadingIsWrittenOnce(t *testing.T) {
+func TestBatchWriter_EachReadingIsWrittenOnce(t *testing.T) {
 	dir := t.TempDir()
 	inQueue(t, dir, func(q *dueq.Queue) {
 		batch := []dueq.Message{{Body: []byte("no JSON")}}

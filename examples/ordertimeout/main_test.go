@@ -45,7 +45,7 @@ func TestMain(m *testing.M) {
 
 func paid(order int) bool { return order%2 == 1 }
 
-func TestEachOrderEndsOnce(t *testing.T) {
+func TestOrderTimeout_EachOrderEndsOnce(t *testing.T) {
 	dir := t.TempDir()
 	crash.Run(t, dir, "placed", 1)
 	db, err := sql.Open("sqlite", dir+"/orders.db")

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestEachOrderHasOneInvoiceAndOneMail(t *testing.T) {
+func TestPipeline_EachOrderHasOneInvoiceAndOneMail(t *testing.T) {
 	dir := t.TempDir()
 	inStore(t, dir, func(client *dueq.Client) {
 		for _, queue := range []string{"orders", "mails"} { // what a killed process held comes back sooner

@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-func TestEachReminderComesOnce(t *testing.T) {
+func TestReminders_EachIsDeliveredOnce(t *testing.T) {
 	dir := t.TempDir()
 	tea := map[string]bool{}
 	for _, step := range []string{"declared", "declared", "sent", "sent"} { // the second time, it replaces the first

@@ -107,7 +107,7 @@ func (s *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func TestEachWebhookIsAccepted(t *testing.T) {
+func TestWebhooks_EachIsAccepted(t *testing.T) {
 	receiver := &receiver{seen: map[string]int{}, accepted: map[string][]byte{}, by: map[[2]string]bool{}}
 	server := httptest.NewServer(receiver)
 	defer server.Close()
@@ -180,7 +180,7 @@ func TestEachWebhookIsAccepted(t *testing.T) {
 
 // An endpoint is left alone for as long again as it has failed, whichever message it failed for,
 // until it accepts one.
-func TestBackoff_FollowsTheEndpoint(t *testing.T) {
+func TestBackoff_IsPerEndpoint(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()
 	var s sender

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestCapacityFollowsTheMeanTime(t *testing.T) {
+func TestCapacity_FollowsTheMeanTime(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -101,7 +101,7 @@ func mixed(a time.Duration, n int, b time.Duration, m int) []time.Duration {
 	return all
 }
 
-func TestCapacityServesFetchersInTurn(t *testing.T) {
+func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCapacity(Config{Concurrency: 4, Partitions: 2})
@@ -140,7 +140,7 @@ func TestCapacityServesFetchersInTurn(t *testing.T) {
 	})
 }
 
-func TestCapacityGrantedToAFetcherThatLeavesIsNotLost(t *testing.T) {
+func TestCapacity_GrantToAFetcherThatLeavesIsNotLost(t *testing.T) {
 	t.Parallel()
 	c := newCapacity(Config{Concurrency: 4, Partitions: 1})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -209,7 +209,7 @@ type panicky struct{}
 
 func (panicky) Error() string { panic("oh no") }
 
-func TestBackoffOfTheUserIsNotTrusted(t *testing.T) {
+func TestBackoff_ResultOfTheUserIsLimited(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string

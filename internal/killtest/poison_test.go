@@ -140,9 +140,9 @@ func child(t *testing.T, j job) *exec.Cmd {
 	return c
 }
 
-// TestConsume_HandlerThatExitsTheProcessKillsOnlyItsMessage starts a process again and
+// TestConsume_HandlerThatExitsTheProcessEndsOnlyItsMessage starts a process again and
 // again that one message ends.
-func TestConsume_HandlerThatExitsTheProcessKillsOnlyItsMessage(t *testing.T) {
+func TestConsume_HandlerThatExitsTheProcessEndsOnlyItsMessage(t *testing.T) {
 	t.Parallel()
 	for name, url := range places(t) {
 		t.Run(name, func(t *testing.T) {

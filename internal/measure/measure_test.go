@@ -112,7 +112,7 @@ func TestShare_FailureStopsAll(t *testing.T) {
 	}
 }
 
-func TestShare_EndOfContextBreaksNoCallOff(t *testing.T) {
+func TestShare_EndOfContextInterruptsNoCall(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	calls := 0

@@ -59,7 +59,7 @@ func ofDeleting() []mutant {
 
 // ofDeletingInRedis are mistakes in the steps in which a queue in Redis is deleted.
 func ofDeletingInRedis() []mutant {
-	const suite = "TestConformance/DeleteQueue|TestDeletePartition_|TestDeleteQueue_(Leaves|Old|Late|Broken|Message)|TestPush_WaitsForADeletion"
+	const suite = "TestConformance/DeleteQueue|TestDeletePartition_|TestDeleteQueue_(Leaves|Old|Late|Interrupted|Message)|TestPush_WaitsForADeletion"
 	return []mutant{
 		{
 			"one partition is looked at before a deletion", redisDir + "deletequeue.go",

@@ -11,7 +11,7 @@ func ofTheEngine() []mutant {
 		{
 			"the start of a handler is not written down", embeddedDir + "change.go",
 			"\tp.journal.begun(e)\n", "",
-			embeddedPkg, "TestNoPowerCutBreaksAPromise",
+			embeddedPkg, "TestCrash_PowerCutAnywhereBreaksNoPromise",
 		},
 		{
 			"a delivery that nobody started has failed", embeddedDir + "claim.go",

@@ -29,7 +29,7 @@ func ofTheDisk() []mutant {
 
 // ofTheLog are mistakes in what is made durable, and when.
 func ofTheLog() []mutant {
-	const cuts, unsynced = "TestNoPowerCutBreaksAPromise", "TestPowerCut_UnsyncedLogLeavesItsBeginning"
+	const cuts, unsynced = "TestCrash_PowerCutAnywhereBreaksNoPromise", "TestPowerCut_UnsyncedLogLeavesItsBeginning"
 	return []mutant{
 		{
 			"a torn tail is not cut off", walDir + "begin.go",
@@ -80,7 +80,7 @@ func ofTheLog() []mutant {
 		{
 			"a dropped segment is not gone for good", walDir + "read.go",
 			"err = l.disk.Sync()", "err = error(nil)",
-			embeddedPkg, "TestMistakesAreFound|" + cuts,
+			embeddedPkg, "TestCrash_MistakesAreFound|" + cuts,
 		},
 		{
 			"damaged segments are removed", walDir + "read.go",
@@ -90,7 +90,7 @@ func ofTheLog() []mutant {
 		{
 			"bodies have no checksum", walDir + "log.go",
 			"l.sum = checksum", "l.sum = func(uint32, []byte) uint32 { return 0 }",
-			embeddedPkg, "TestEveryFlippedBitIsFound",
+			embeddedPkg, "TestOpen_EveryFlippedBitIsFound",
 		},
 	}
 }
@@ -152,7 +152,7 @@ func ofTheProofs() []mutant {
 		{
 			"the offset is in no checksum", walDir + "frame.go",
 			"binary.BigEndian.PutUint32(b[saltSize:], uint32(at))", "_ = at",
-			walPkg, "TestAFrameInABodyIsNoFrame",
+			walPkg, "TestOpen_FrameInABodyIsNotAFrame",
 		},
 		{
 			"a log that rests leaves no note", walDir + "own.go",
@@ -183,7 +183,7 @@ func ofOpening() []mutant {
 		{
 			"a segment that was begun and not written to leaves the one before without an end", walDir + "begin.go",
 			"if len(others) > 0 && s.follower == 0 && !s.lost {", "if len(others) > 1 && s.follower == 0 && !s.lost {",
-			embeddedPkg, "TestOpen_AfterEachOfManyCrashes|TestNoPowerCutBreaksAPromise",
+			embeddedPkg, "TestOpen_AfterEachOfManyCrashes|TestCrash_PowerCutAnywhereBreaksNoPromise",
 		},
 		{
 			"a header of a newer version is damage", walDir + "identify.go",
@@ -208,7 +208,7 @@ func ofOpening() []mutant {
 		{
 			"what was repaired has to be repaired again", embeddedDir + "merge.go",
 			"if oldest == last {", "if oldest <= last {",
-			embeddedPkg, "TestRepairKeepsEverythingElse",
+			embeddedPkg, "TestRepair_KeepsEverythingElse",
 		},
 		{
 			"files that are removed are not noticed", walDir + "read.go",

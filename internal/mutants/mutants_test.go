@@ -28,9 +28,9 @@ type mutant struct {
 	run  string // the tests, as in go test -run
 }
 
-// TestTable_FollowsTheCode holds that each mistake can be made in the code as it is, also
+// TestMutants_TableMatchesTheCode holds that each mistake can be made in the code as it is, also
 // when none is.
-func TestTable_FollowsTheCode(t *testing.T) {
+func TestMutants_TableMatchesTheCode(t *testing.T) {
 	t.Parallel()
 	names := map[string]bool{}
 	for _, m := range mistakes() {
@@ -70,9 +70,9 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// TestWithoutMutants holds that the tests of the table pass on the code as it is, and
+// TestMutants_OriginalCodePasses holds that the tests of the table pass on the code as it is, and
 // that there are such tests.
-func TestWithoutMutants(t *testing.T) {
+func TestMutants_OriginalCodePasses(t *testing.T) {
 	if !*enabled {
 		t.Skip("-mutants is not set")
 	}

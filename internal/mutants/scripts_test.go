@@ -47,7 +47,7 @@ func ofTheScripts() []mutant {
 		{
 			"the start of a handler is not recorded", scriptsDir + "start.lua",
 			"if #notes > 0 then redis.call", "if #notes < 0 then redis.call",
-			redisPkg, "TestPromise4LostReplyOfASettle",
+			redisPkg, "TestPromise4_LostReplyOfASettle",
 		},
 		{
 			"older settings replace later ones", scriptsDir + "configure.lua",
@@ -57,7 +57,7 @@ func ofTheScripts() []mutant {
 		{
 			"a push does not look at the version of the settings", scriptsDir + "push.lua",
 			"if s[7] ~= ARGV[9] then return {-3, s[7] or '0'} end\n", "",
-			redisPkg, "TestPush_|TestFlushedQueueIsMadeAnew",
+			redisPkg, "TestPush_|TestPush_FlushedQueueIsCreatedAgain",
 		},
 		{
 			"nobody notes how long records are", scriptsDir + "lib/grow.lua",

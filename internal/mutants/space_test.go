@@ -52,12 +52,12 @@ func ofMerges() []mutant {
 		{
 			"a merge forgets what a partition knows besides its messages", embeddedDir + "merge.go",
 			"if p.journal.home > oldest {", "if p.journal.home >= oldest {",
-			embeddedPkg, "TestNoPowerCutBreaksAPromise",
+			embeddedPkg, "TestCrash_PowerCutAnywhereBreaksNoPromise",
 		},
 		{
 			"a message that is written again is counted twice", embeddedDir + "journal.go",
 			"\t\tj.live.drop(p.e)\n\t\tp.e.stored", "\t\tp.e.stored",
-			embeddedPkg, "TestADrainedStoreIsSmall|TestMerge_FullDisk",
+			embeddedPkg, "TestMerge_DrainedStoreIsSmall|TestMerge_FullDisk",
 		},
 		{
 			"a merge forgets the settings of queues", embeddedDir + "settings.go",
@@ -88,7 +88,7 @@ func ofThePace() []mutant {
 		{
 			"a merge waits for calls that do not come", embeddedDir + "pace.go",
 			"\tp.idle = called < paceIdle\n\tp.credit", "\tp.idle = false\n\tp.credit",
-			embeddedPkg, "TestMerge_GoesOnWithoutCalls",
+			embeddedPkg, "TestMerge_ContinuesWithoutCalls",
 		},
 	}
 }

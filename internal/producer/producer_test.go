@@ -60,7 +60,7 @@ func messages(n int) []store.Message {
 	return all
 }
 
-func TestOnePushUnderWayPerLaneAndNumbersGrow(t *testing.T) {
+func TestPush_OneCallPerLaneAndNumbersGrow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -98,7 +98,7 @@ func TestOnePushUnderWayPerLaneAndNumbersGrow(t *testing.T) {
 	})
 }
 
-func TestSequentialPushesShareOneLane(t *testing.T) {
+func TestPush_SequentialPushesShareOneLane(t *testing.T) {
 	t.Parallel()
 	s := newRecorder(func() error { return nil })
 	p := producer.New(s, "p", time.Minute)
@@ -112,7 +112,7 @@ func TestSequentialPushesShareOneLane(t *testing.T) {
 	}
 }
 
-func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
+func TestRecall_RepeatsUnderTheOldNumber(t *testing.T) {
 	t.Parallel()
 	fault := fmt.Errorf("reply lost: %w", store.ErrUnavailable)
 	sent := messages(3)
@@ -171,7 +171,7 @@ func TestRecallRepeatsUnderTheOldNumber(t *testing.T) {
 	}
 }
 
-func TestPushesOfUnknownOutcomeAreBounded(t *testing.T) {
+func TestPush_UnknownOutcomesAreBounded(t *testing.T) {
 	t.Parallel()
 	s := newRecorder(func() error { return store.ErrUnavailable })
 	p := producer.New(s, "p", time.Minute)

@@ -75,7 +75,7 @@ func together(t *testing.T, p *producer.Producer, s *lossy, all []store.Message)
 	return outcomes
 }
 
-func TestSendersOfOneLostReplyAskOneByOne(t *testing.T) {
+func TestSend_SendersOfALostReplyRepeatOneByOne(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name   string
@@ -123,7 +123,7 @@ func TestSendersOfOneLostReplyAskOneByOne(t *testing.T) {
 	}
 }
 
-func TestManyAskForOneLostReplyAtOnce(t *testing.T) {
+func TestSend_ManySendersRepeatALostReply(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &lossy{Store: embedded.NewMemory(embedded.Config{}), lose: true}
@@ -156,7 +156,7 @@ func TestManyAskForOneLostReplyAtOnce(t *testing.T) {
 	})
 }
 
-func TestSendTellsWhetherItWasOnItsWay(t *testing.T) {
+func TestSend_ErrorStatesWhetherTheMessageWasSent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &lossy{Store: embedded.NewMemory(embedded.Config{}), hold: make(chan struct{})}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestPrefixedReplacesThePrefixAlone(t *testing.T) {
+func TestPrefixed_ReplacesOnlyThePrefix(t *testing.T) {
 	t.Parallel()
 	for store, want := range map[string]string{
 		"mem:":              "mem:",
@@ -26,7 +26,7 @@ func TestPrefixedReplacesThePrefixAlone(t *testing.T) {
 	}
 }
 
-func TestDialKnowsGoRedisOnlyItsOwnOptions(t *testing.T) {
+func TestDial_OwnOptionsAreNotPassedToGoRedis(t *testing.T) {
 	t.Parallel()
 	s, err := Dial("redis://u:secret@127.0.0.1:1/3?prefix=p&replicas=1&replica_timeout=1s&send_timeout=2s&pool_size=7", "own")
 	if err != nil {
@@ -45,7 +45,7 @@ const info = "# CPU\r\nused_cpu_sys:1.250000\r\nused_cpu_user:2.500000\r\n# Stat
 	"lazyfree_pending_objects:3\r\nredis_version:7.0.15\r\n" +
 	"cmdstat_info:calls=4,usec=1,usec_per_call=1\r\ncmdstat_evalsha:calls=10,usec=1\r\ncmdstat_zadd:calls=30,usec=1\r\ncmdstat_client|list:calls=2,usec=1\r\n"
 
-func TestInfoIsRead(t *testing.T) {
+func TestInfo_IsParsed(t *testing.T) {
 	t.Parallel()
 	before, err := parse(info)
 	if err != nil {

@@ -16,7 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // The places of keys are stored data: another hash would let a key be taken twice
 // while old messages are live.
-func TestByKeyIsFixed(t *testing.T) {
+func TestByKey_MappingIsFixed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		key        string
@@ -29,7 +29,7 @@ func TestByKeyIsFixed(t *testing.T) {
 	}
 }
 
-func TestByKeySpreads(t *testing.T) {
+func TestByKey_KeysAreSpread(t *testing.T) {
 	t.Parallel()
 	const partitions, keys = 16, 16_000
 	counts := make([]int, partitions)
@@ -43,7 +43,7 @@ func TestByKeySpreads(t *testing.T) {
 	}
 }
 
-func TestNewIDGrowsAndCarriesPartition(t *testing.T) {
+func TestNewID_GrowsAndHasThePartition(t *testing.T) {
 	t.Parallel()
 	var last store.ID
 	for i := range 5000 {
@@ -65,7 +65,7 @@ func TestNewIDGrowsAndCarriesPartition(t *testing.T) {
 	}
 }
 
-func TestNewIDIsUnique(t *testing.T) {
+func TestNewID_IsUnique(t *testing.T) {
 	t.Parallel()
 	const goroutines, each = 8, 2000
 	all := make([][]store.ID, goroutines)

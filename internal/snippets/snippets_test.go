@@ -55,7 +55,7 @@ type block struct {
 	code string
 }
 
-func TestGoSnippetsCompile(t *testing.T) {
+func TestSnippets_Compile(t *testing.T) {
 	fset := token.NewFileSet()
 	compiler := importer.ForCompiler(fset, "gc", exports(t))
 	found := 0
@@ -184,7 +184,7 @@ func blocks(t *testing.T, page, language string) []block {
 
 var linked = regexp.MustCompile(`\]\(([^)#\s]+)`)
 
-func TestLinksOfPagesLeadToFiles(t *testing.T) {
+func TestPages_LinksLeadToFiles(t *testing.T) {
 	for _, page := range pages(t) {
 		text, err := os.ReadFile(page)
 		if err != nil {
@@ -240,7 +240,7 @@ func longLines(text string) []int {
 	return long
 }
 
-func TestLongLines(t *testing.T) {
+func TestPages_LongLinesAreFound(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("word ", 21)
 	text := strings.Join([]string{long, "| " + long, "```", long, "```", "  " + long, strings.Repeat("x", 101), "![" + long}, "\n")

@@ -151,7 +151,7 @@ func TestClaim_MergeWhileItReads(t *testing.T) {
 }
 
 // A claim that finds everything taken, each time that it has read, still ends.
-func TestClaim_AlwaysOutrun(t *testing.T) {
+func TestClaim_MessagesAlwaysTakenByOthersWhileItReads(t *testing.T) {
 	t.Parallel()
 	r, d := coldRig(t, 60)
 	inside := false

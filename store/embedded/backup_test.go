@@ -110,7 +110,7 @@ func TestBackup_UnderLoad(t *testing.T) {
 }
 
 // The copy is used and merged, and then the store is: neither changes the other.
-func TestBackup_CopyAndStoreGoOnApart(t *testing.T) {
+func TestBackup_CopyAndStoreAreIndependent(t *testing.T) {
 	t.Parallel()
 	s, dir := backupRig(t)
 	for n := range 50 {

@@ -10,7 +10,7 @@ import (
 
 func at(d time.Duration) instant { return instantOf(time.UnixMilli(epoch).Add(d)) }
 
-func TestSilentCallersAreForgottenInSmallSteps(t *testing.T) {
+func TestCalls_SilentCallersAreForgottenInSmallSteps(t *testing.T) {
 	t.Parallel()
 	c := newCalls[int]()
 	for i := range 100 {
@@ -35,7 +35,7 @@ func TestSilentCallersAreForgottenInSmallSteps(t *testing.T) {
 	}
 }
 
-func TestACallerIsKeptForAnHour(t *testing.T) {
+func TestCalls_CallerIsKeptForAnHour(t *testing.T) {
 	t.Parallel()
 	c := newCalls[int]()
 	c.last("p", at(0)).number = 7
@@ -45,7 +45,7 @@ func TestACallerIsKeptForAnHour(t *testing.T) {
 	}
 }
 
-func TestCallersOfAClockThatWentBackAreForgottenToo(t *testing.T) {
+func TestCalls_CallersAreForgottenAfterTheClockWasSetBack(t *testing.T) {
 	t.Parallel()
 	c := newCalls[int]()
 	c.last("future", at(1000*time.Hour))
@@ -56,7 +56,7 @@ func TestCallersOfAClockThatWentBackAreForgottenToo(t *testing.T) {
 	}
 }
 
-func TestARepeatedPushGetsTheSameResults(t *testing.T) {
+func TestPush_RepeatedGetsTheSameResults(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	keyed := func(n int) store.Message {

@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-func TestCheckFindsDamage(t *testing.T) {
+func TestCheck_FindsDamage(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name   string
@@ -69,7 +69,7 @@ func texts(found []store.Problem) string {
 	return b.String()
 }
 
-func TestCheckExaminesEachMessageOnceInBoundedSteps(t *testing.T) {
+func TestCheck_ExaminesEachMessageOnceInBoundedSteps(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	fillStates(r)

@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-func TestClaimsComeInTheOrderOfDueTimeThenID(t *testing.T) {
+func TestClaim_OrderIsDueTimeThenID(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ms := messages(400)
@@ -25,7 +25,7 @@ func TestClaimsComeInTheOrderOfDueTimeThenID(t *testing.T) {
 	}
 }
 
-func TestOneClaimSweepsAtMostAHundredLeases(t *testing.T) {
+func TestClaim_SweepsAtMostAHundredLeases(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(messages(250)...)
@@ -47,7 +47,7 @@ func TestOneClaimSweepsAtMostAHundredLeases(t *testing.T) {
 	}
 }
 
-func TestALeaseThatRanOutIsHandedOutBySameClaim(t *testing.T) {
+func TestClaim_ExpiredLeaseIsClaimedByTheSameCall(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1))
@@ -66,7 +66,7 @@ func TestALeaseThatRanOutIsHandedOutBySameClaim(t *testing.T) {
 	}
 }
 
-func TestAReplyIsBoundedInBytesButNeverEmpty(t *testing.T) {
+func TestClaim_ReplyIsBoundedInBytesButNeverEmpty(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for n, size := range []int{store.MaxBatchBytes / 2, store.MaxBatchBytes/2 + 100, 2 * store.MaxBatchBytes, 1} {
@@ -105,7 +105,7 @@ func TestClaim_RemovesExpiredMessagesUpToItsLimit(t *testing.T) {
 	}
 }
 
-func TestARepeatedClaimReturnsWhatIsStillHeld(t *testing.T) {
+func TestClaim_RepeatedReturnsWhatIsStillHeld(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	m := message(2)
@@ -124,7 +124,7 @@ func TestARepeatedClaimReturnsWhatIsStillHeld(t *testing.T) {
 	}
 }
 
-func TestAClockThatGoesBackLosesNothing(t *testing.T) {
+func TestClaim_ClockThatIsSetBackLosesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1), message(2))
@@ -150,7 +150,7 @@ func TestAClockThatGoesBackLosesNothing(t *testing.T) {
 	}
 }
 
-func TestExtendNeverShortens(t *testing.T) {
+func TestExtend_NeverShortens(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1))
@@ -164,7 +164,7 @@ func TestExtendNeverShortens(t *testing.T) {
 	}
 }
 
-func TestAReceiptOfAnotherKindIsNotTheCurrentOne(t *testing.T) {
+func TestSettle_ReceiptOfAnotherKindIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1))

@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-func TestSpansBeginAtTheNextWholeMillisecond(t *testing.T) {
+func TestClock_SpansBeginAtTheNextWholeMillisecond(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -35,7 +35,7 @@ func TestSpansBeginAtTheNextWholeMillisecond(t *testing.T) {
 	}
 }
 
-func TestInstantsBefore1970RoundTowardsThePast(t *testing.T) {
+func TestClock_InstantsBefore1970RoundTowardsThePast(t *testing.T) {
 	t.Parallel()
 	now := instantOf(time.UnixMicro(-1))
 	if now.ms != -1 || now.fraction != 999*time.Microsecond || now.up() != 0 {
@@ -43,7 +43,7 @@ func TestInstantsBefore1970RoundTowardsThePast(t *testing.T) {
 	}
 }
 
-func TestUntil(t *testing.T) {
+func TestClock_Until(t *testing.T) {
 	t.Parallel()
 	now := instantOf(time.UnixMilli(epoch).Add(250 * time.Microsecond))
 	tests := []struct {
@@ -67,7 +67,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-func TestNothingIsEarlyByAFraction(t *testing.T) {
+func TestPromise2_NotEarlyByAFractionOfAMillisecond(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.clock.move(time.Microsecond)
@@ -87,7 +87,7 @@ func TestNothingIsEarlyByAFraction(t *testing.T) {
 	}
 }
 
-func TestMaxDelayFitsWhateverTheFraction(t *testing.T) {
+func TestPush_MaxDelayIsAcceptedAtAnyFractionOfAMillisecond(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.clock.move(time.Microsecond)

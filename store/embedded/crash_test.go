@@ -111,9 +111,9 @@ func crashEverywhere(t *testing.T, mode syncMode, seed uint64, calls int, d *fau
 
 const smallSegments = 12 << 10
 
-var crashCalls = flag.Int("embedded.calls", crashCallsUsual, "embedded: calls of each script of TestNoPowerCutBreaksAPromise")
+var crashCalls = flag.Int("embedded.calls", crashCallsUsual, "embedded: calls of each script of TestCrash_PowerCutAnywhereBreaksNoPromise")
 
-func TestNoPowerCutBreaksAPromise(t *testing.T) {
+func TestCrash_PowerCutAnywhereBreaksNoPromise(t *testing.T) {
 	t.Parallel()
 	for _, script := range []struct {
 		mode syncMode
@@ -131,7 +131,7 @@ func TestNoPowerCutBreaksAPromise(t *testing.T) {
 }
 
 // What would happen if the log made a mistake: each must be found by the test above.
-func TestMistakesAreFound(t *testing.T) {
+func TestCrash_MistakesAreFound(t *testing.T) {
 	t.Parallel()
 	mistakes := []struct {
 		name string

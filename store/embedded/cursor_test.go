@@ -37,7 +37,7 @@ func wantInvalid(t *testing.T, err error, field string) {
 	}
 }
 
-func TestCursorsOfOtherListsAreRefused(t *testing.T) {
+func TestList_CursorOfAnotherListIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for _, cursor := range []string{"x", encodeCursor('d', start()), encodeCursor('w', start()), encodeCursor(0, start())} {

@@ -72,7 +72,7 @@ func mustClose(t *testing.T, s *Store) {
 	}
 }
 
-func TestALogCutAnywhereIsAPrefix(t *testing.T) {
+func TestOpen_LogCutAnywhereIsAPrefix(t *testing.T) {
 	t.Parallel()
 	states, content := smallLog(t, false)
 	names := slices.Sorted(maps.Keys(content))
@@ -98,7 +98,7 @@ func TestALogCutAnywhereIsAPrefix(t *testing.T) {
 
 // After an orderly end every flipped bit is found, except in what says that the end was
 // orderly, the last frame and the note: each proves it without the other.
-func TestEveryFlippedBitIsFound(t *testing.T) {
+func TestOpen_EveryFlippedBitIsFound(t *testing.T) {
 	t.Parallel()
 	const noteAt, noteEnd, closingFrame = 512, 520, 12
 	states, content := smallLog(t, true)
@@ -126,7 +126,7 @@ func TestEveryFlippedBitIsFound(t *testing.T) {
 	}
 }
 
-func TestAMissingSegmentIsFound(t *testing.T) {
+func TestOpen_MissingSegmentIsFound(t *testing.T) {
 	t.Parallel()
 	_, content := smallLog(t, true)
 	names := slices.Sorted(maps.Keys(content))
@@ -142,7 +142,7 @@ func TestAMissingSegmentIsFound(t *testing.T) {
 	}
 }
 
-func TestRepairKeepsEverythingElse(t *testing.T) {
+func TestRepair_KeepsEverythingElse(t *testing.T) {
 	t.Parallel()
 	_, content := smallLog(t, true)
 	rng := rand.New(rand.NewPCG(1, 1))
@@ -215,7 +215,7 @@ func byPlace(damage []Damage) string {
 }
 
 // Only what stood in the damaged place is missing.
-func TestRepairLosesOnlyWhatWasDamaged(t *testing.T) {
+func TestRepair_LosesOnlyWhatWasDamaged(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()
 	clock := &handClock{}

@@ -17,7 +17,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 )
 
-func TestOneProcessAtATime(t *testing.T) {
+func TestOpen_OneProcessAtATime(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := Open(t.Context(), dir, Config{Logger: quiet})
@@ -35,7 +35,7 @@ func TestOneProcessAtATime(t *testing.T) {
 	mustClose(t, s)
 }
 
-func TestFilesAreForTheirOwnerAlone(t *testing.T) {
+func TestOpen_FilesArePrivateToTheirOwner(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s, err := Open(t.Context(), dir, Config{Logger: quiet})
@@ -54,7 +54,7 @@ func TestFilesAreForTheirOwnerAlone(t *testing.T) {
 	}
 }
 
-func TestDangerousDirectoriesAreRefused(t *testing.T) {
+func TestOpen_DangerousDirectoriesAreRefused(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name, want string
@@ -92,7 +92,7 @@ func TestDangerousDirectoriesAreRefused(t *testing.T) {
 	}
 }
 
-func TestConfigIsChecked(t *testing.T) {
+func TestOpen_ConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	for _, c := range []Config{{SyncEvery: -1}, {SyncEvery: 1, NeverSync: true}} {
 		if _, err := Open(t.Context(), t.TempDir(), c); !errors.Is(err, store.ErrInvalid) {
@@ -135,7 +135,7 @@ func fill(t *testing.T, s *Store, p store.Partition, n int) {
 	}
 }
 
-func TestADrainedStoreIsSmall(t *testing.T) {
+func TestMerge_DrainedStoreIsSmall(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "store")
 	s := openByHand(t, dir)
@@ -158,7 +158,7 @@ func TestADrainedStoreIsSmall(t *testing.T) {
 }
 
 // A merge never takes a message away from those who use the store meanwhile.
-func TestMergesWhileTheStoreIsUsed(t *testing.T) {
+func TestMerge_WhileTheStoreIsUsed(t *testing.T) {
 	t.Parallel()
 	s := openByHand(t, filepath.Join(t.TempDir(), "store"))
 	done := make(chan struct{})

@@ -60,7 +60,7 @@ func changes(ctx context.Context, r *rig, receipt store.Receipt) map[string]func
 
 // Whatever fails, and however: the call under way and all later ones that change
 // something get ErrUnavailable, and reads go on.
-func TestTheStoreStopsWhenTheDiskFails(t *testing.T) {
+func TestFailure_StoreStopsWhenTheDiskFails(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		kind string
@@ -119,7 +119,7 @@ func checkAfterFailure(t *testing.T, d *faultdisk.Disk) {
 }
 
 // A disk that fails at its n-th operation, for every n: what was answered stays true.
-func TestTheStoreSurvivesAFailureAnywhere(t *testing.T) {
+func TestFailure_AnywhereIsSurvived(t *testing.T) {
 	t.Parallel()
 	for at := 0; ; at += failuresEach {
 		if finished := failAt(t, at); finished {
@@ -182,7 +182,7 @@ func failAt(t *testing.T, at int) (finished bool) {
 
 // What rots on the disk while the store is open is never handed out: it becomes a
 // dead letter, and the others flow.
-func TestARecordThatRots(t *testing.T) {
+func TestClaim_DamagedRecordBecomesDead(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()
 	r := diskRig(t, d)
@@ -213,7 +213,7 @@ func TestARecordThatRots(t *testing.T) {
 }
 
 // A full disk refuses messages and nothing else. Draining it makes room.
-func TestAFullDisk(t *testing.T) {
+func TestPush_FullDisk(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()
 	r := diskRig(t, d)

@@ -13,7 +13,7 @@ import (
 type latestStore struct{ store.Store }
 
 // The suite once more, every change synced, on a disk that can be filled.
-func TestConformanceOnADiskThatFills(t *testing.T) {
+func TestConformance_DiskThatFills(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		d, clock := faultdisk.New(), &handClock{now: time.UnixMilli(epoch)}

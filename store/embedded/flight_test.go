@@ -76,7 +76,7 @@ func TestPush_SlowDiskBoundsBytesInFlight(t *testing.T) {
 }
 
 // A call larger than the bound is not refused: it goes alone.
-func TestFlight_LargerThanTheBound(t *testing.T) {
+func TestPush_BytesInFlightLargerThanTheBound(t *testing.T) {
 	t.Parallel()
 	f := flight{most: 10}
 	for range 2 {

@@ -69,7 +69,7 @@ func TestHolders_TooManyAreNotShown(t *testing.T) {
 }
 
 // An entry has one byte for both.
-func TestTraits_KeyAndHolderDoNotMeet(t *testing.T) {
+func TestTraits_KeyAndHolderDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	var e entry
 	if most := int(^keyed); most != holdersMost || unsafe.Sizeof(e.traits) != 1 {

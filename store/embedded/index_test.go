@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-func TestTheIndexAgreesWithAMap(t *testing.T) {
+func TestIndex_AgreesWithAMap(t *testing.T) {
 	t.Parallel()
 	x, want := newIndex(), map[store.ID]*entry{}
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -57,7 +57,7 @@ func TestMerge_WritesAFewBytesForEachByteOfCalls(t *testing.T) {
 	}
 }
 
-func TestMerge_GoesOnWithoutCalls(t *testing.T) {
+func TestMerge_ContinuesWithoutCalls(t *testing.T) {
 	t.Parallel()
 	r := pacedRig(t)
 	pauses := 0

@@ -37,7 +37,7 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-func TestNothingIsSharedWithCallers(t *testing.T) {
+func TestStore_NothingIsSharedWithCallers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	m := message(1)
@@ -69,7 +69,7 @@ func TestNothingIsSharedWithCallers(t *testing.T) {
 	intact("repeated claim", d.Body, d.Headers)
 }
 
-func TestBodiesAreCutInLists(t *testing.T) {
+func TestList_BodiesAreCut(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1))

@@ -11,7 +11,7 @@ const (
 	survivalUsual     = 60
 	repairsUsual      = 2
 	crowdRoundsUsual  = 10
-	failuresEach      = 11 // of TestTheStoreSurvivesAFailureAnywhere: one of this many operations fails
+	failuresEach      = 11 // of TestFailure_AnywhereIsSurvived: one of this many operations fails
 	repairRoundsUsual = 20
 	shortProcesses    = 40
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-func TestWorksOnTheFakeTimeOfSynctest(t *testing.T) {
+func TestNew_WorksInASynctestBubble(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := NewMemory(Config{})
@@ -39,7 +39,7 @@ func TestWorksOnTheFakeTimeOfSynctest(t *testing.T) {
 	})
 }
 
-func TestClosed(t *testing.T) {
+func TestClose_LaterCallsReturnErrClosed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for range 2 {
@@ -52,7 +52,7 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-func TestTheNumberOfPartitionsIsFixed(t *testing.T) {
+func TestCreate_NumberOfPartitionsIsFixed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1)) // makes the queue with one partition
@@ -64,7 +64,7 @@ func TestTheNumberOfPartitionsIsFixed(t *testing.T) {
 	r.must(err)
 }
 
-func TestAnEmptiedPartitionGivesBackItsMaps(t *testing.T) {
+func TestPartition_EmptyFreesItsMaps(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for i := range 10 {
@@ -91,7 +91,7 @@ func TestAnEmptiedPartitionGivesBackItsMaps(t *testing.T) {
 	}
 }
 
-func TestPurgeCountsAnIDThatIsGivenTwiceOnce(t *testing.T) {
+func TestPurge_IDGivenTwiceCountsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1), message(2))
@@ -106,7 +106,7 @@ func TestPurgeCountsAnIDThatIsGivenTwiceOnce(t *testing.T) {
 
 // Many goroutines do everything at once on two partitions; what was sent is acked
 // or still there, and the audit is clean throughout.
-func TestConcurrentUse(t *testing.T) {
+func TestStore_ConcurrentUse(t *testing.T) {
 	t.Parallel()
 	s := NewMemory(Config{})
 	var wg sync.WaitGroup

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-func TestAnEntryFills64Bytes(t *testing.T) {
+func TestEntry_Has64Bytes(t *testing.T) {
 	t.Parallel()
 	if got := unsafe.Sizeof(entry{}); got > 64 {
 		t.Errorf("%d bytes: there is one for each message", got)
@@ -36,7 +36,7 @@ func lead(r *rig, to store.State, key string) store.Receipt {
 	return receipt
 }
 
-func TestVerdicts(t *testing.T) {
+func TestSettle_Verdicts(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		verdict     store.Verdict
@@ -82,7 +82,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestTheLastFailureIsDeath(t *testing.T) {
+func TestNack_LastFailureMakesDead(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lead(r, store.Ready, "k")
@@ -106,7 +106,7 @@ func TestTheLastFailureIsDeath(t *testing.T) {
 	}
 }
 
-func TestAHolderThatDiesAfterACancelTakesTheMessageWithIt(t *testing.T) {
+func TestCancel_MessageOfACrashedHolderIsRemoved(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	lead(r, store.Leased, "")
@@ -121,7 +121,7 @@ func TestAHolderThatDiesAfterACancelTakesTheMessageWithIt(t *testing.T) {
 	}
 }
 
-func TestRescheduleByState(t *testing.T) {
+func TestReschedule_ByState(t *testing.T) {
 	t.Parallel()
 	for state, want := range map[store.State]store.Code{
 		store.Scheduled: store.CodeOK, store.Ready: store.CodeOK, store.Leased: store.CodeRunning, store.Dead: store.CodeDead,
@@ -146,7 +146,7 @@ func TestRescheduleByState(t *testing.T) {
 	}
 }
 
-func TestARedrivenMessageTakesItsKeyAgain(t *testing.T) {
+func TestRedrive_TakesItsKeyAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	old := lead(r, store.Dead, "k")
@@ -174,7 +174,7 @@ func TestARedrivenMessageTakesItsKeyAgain(t *testing.T) {
 	}
 }
 
-func TestWhoGivesWayToANewMessageWithItsKey(t *testing.T) {
+func TestPush_ReplacesMessageWithItsKeyByState(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name    string
@@ -209,7 +209,7 @@ func TestWhoGivesWayToANewMessageWithItsKey(t *testing.T) {
 	}
 }
 
-func TestAMessageThatIsPushedAgain(t *testing.T) {
+func TestPush_SameMessageAgain(t *testing.T) {
 	t.Parallel()
 	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead} {
 		r := newRig(t)
@@ -236,7 +236,7 @@ func TestAMessageThatIsPushedAgain(t *testing.T) {
 	}
 }
 
-func TestAFullPartitionTakesNothing(t *testing.T) {
+func TestPush_FullPartitionRefuses(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	most := int64(2)
@@ -246,7 +246,7 @@ func TestAFullPartitionTakesNothing(t *testing.T) {
 	}
 }
 
-func TestAtMostOnce(t *testing.T) {
+func TestClaim_AtMostOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	m := message(1)

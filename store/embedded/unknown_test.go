@@ -67,7 +67,7 @@ func TestOpen_WhatANewerVersionWroteIsNeitherOpenedNorRepaired(t *testing.T) {
 
 // What makes no sense although its checksum is good is skipped as a whole: also the changes
 // that could be read.
-func TestRepair_StepThatMakesNoSenseIsSkippedWhole(t *testing.T) {
+func TestRepair_InvalidStepIsSkippedCompletely(t *testing.T) {
 	t.Parallel()
 	first := id(1)
 	removed := append([]byte{opRemove}, first[:]...)

@@ -12,7 +12,7 @@ import (
 
 // The count of ready entries follows a clock that goes both ways, through any
 // changes and in steps of any size.
-func TestReadyIsCountedRight(t *testing.T) {
+func TestStats_CountsReady(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		table := newTimetable(newOrder())
@@ -53,7 +53,7 @@ func checkCount(t *rapid.T, table *timetable, all []*entry, now instant, step in
 	}
 }
 
-func TestStatsSplitScheduledFromReady(t *testing.T) {
+func TestStats_ScheduledAndReadyAreSeparate(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ms := messages(10)
@@ -73,7 +73,7 @@ func TestStatsSplitScheduledFromReady(t *testing.T) {
 	}
 }
 
-func TestListsDoNotOverlap(t *testing.T) {
+func TestList_StatesDoNotOverlap(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ms := messages(30)
@@ -99,7 +99,7 @@ func TestListsDoNotOverlap(t *testing.T) {
 	}
 }
 
-func TestAPageIsBoundedInBytes(t *testing.T) {
+func TestList_PageIsBoundedInBytes(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	for n := range 3 {

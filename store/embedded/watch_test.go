@@ -32,7 +32,7 @@ func wake(partition int) store.Event {
 	return store.Event{Kind: store.EventWake, Partition: partition}
 }
 
-func TestWakesWhenTheFirstMessageBecomesDueEarlier(t *testing.T) {
+func TestWatch_WakesWhenTheFirstMessageIsDueEarlier(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -74,7 +74,7 @@ func TestWakesWhenTheFirstMessageBecomesDueEarlier(t *testing.T) {
 	})
 }
 
-func TestWakesOfEveryPartitionOnResume(t *testing.T) {
+func TestWatch_ResumeWakesEveryPartition(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -89,7 +89,7 @@ func TestWakesOfEveryPartitionOnResume(t *testing.T) {
 	})
 }
 
-func TestStopNamesTheCancelledMessage(t *testing.T) {
+func TestWatch_StopNamesTheCancelledMessage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -108,7 +108,7 @@ func TestStopNamesTheCancelledMessage(t *testing.T) {
 	})
 }
 
-func TestASlowWatcherIsToldThatItMissedEvents(t *testing.T) {
+func TestWatch_SlowWatcherGetsAMissedEvent(t *testing.T) {
 	t.Parallel()
 	w := newWatcher()
 	for range 10 * maxPending {
@@ -120,7 +120,7 @@ func TestASlowWatcherIsToldThatItMissedEvents(t *testing.T) {
 	}
 }
 
-func TestWatchEndsWithItsContextAndWithTheStore(t *testing.T) {
+func TestWatch_EndsWithItsContextOrTheStore(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := NewMemory(Config{})
@@ -148,7 +148,7 @@ func TestWatchEndsWithItsContextAndWithTheStore(t *testing.T) {
 	})
 }
 
-func TestConsumersComeAndGo(t *testing.T) {
+func TestHeartbeat_ConsumersAreListedUntilTheyLeaveOrExpire(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	beat := func(name string, ttl int64) []string {

@@ -7,9 +7,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// TestAckOfReceiptsOldAndNew holds that each receipt of a batch gets the code that it
+// TestAck_ReceiptsOldAndNew holds that each receipt of a batch gets the code that it
 // would get alone, one after the other, whether or not anything has to be read for it.
-func TestAckOfReceiptsOldAndNew(t *testing.T) {
+func TestAck_ReceiptsOldAndNew(t *testing.T) {
 	t.Parallel()
 	for _, keyed := range []bool{false, true} {
 		t.Run(fmt.Sprint("keyed=", keyed), func(t *testing.T) {

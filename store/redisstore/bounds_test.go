@@ -104,7 +104,7 @@ func TestCallsPerBatch_History(t *testing.T) {
 	r.wantClean()
 }
 
-func TestIdleClaimWritesNothing(t *testing.T) {
+func TestClaim_IdleWritesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	ms := r.messages(1, 10)
@@ -124,9 +124,9 @@ func changes(r *rig) string {
 	return infoFields(info)["rdb_changes_since_last_save"]
 }
 
-// TestPromise7WorkDoesNotGrowWithTheBacklog holds every script to the same work, whatever
+// TestPromise7_WorkDoesNotGrowWithTheBacklog holds every script to the same work, whatever
 // is due at once: with 100,000 messages it makes no more redis.calls than with 1,000.
-func TestPromise7WorkDoesNotGrowWithTheBacklog(t *testing.T) {
+func TestPromise7_WorkDoesNotGrowWithTheBacklog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	due := r.rdb.Time(r.ctx()).Val().UnixMilli()
@@ -206,9 +206,9 @@ func commandsRun(r *rig) int {
 	return total
 }
 
-// TestLargeBatchesTakeSeveralSteps: a script copies 1.25 MiB of records at most, and
+// TestPush_LargeBatchesTakeSeveralSteps: a script copies 1.25 MiB of records at most, and
 // yet the batch is done whole.
-func TestLargeBatchesTakeSeveralSteps(t *testing.T) {
+func TestPush_LargeBatchesTakeSeveralSteps(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	const n, size = 60, 100 << 10
@@ -247,7 +247,7 @@ func TestLargeBatchesTakeSeveralSteps(t *testing.T) {
 	r.wantClean()
 }
 
-func TestPagesOfLargeMessages(t *testing.T) {
+func TestList_PagesOfLargeMessages(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	const n = 40
@@ -272,8 +272,8 @@ func TestPagesOfLargeMessages(t *testing.T) {
 	}
 }
 
-// TestPagesGoOnWhenTheCursorsMessageIsGone walks messages with one due time.
-func TestPagesGoOnWhenTheCursorsMessageIsGone(t *testing.T) {
+// TestList_PagesContinueWhenTheCursorsMessageIsGone walks messages with one due time.
+func TestList_PagesContinueWhenTheCursorsMessageIsGone(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	ms := r.messages(50, 10)
@@ -299,8 +299,8 @@ func TestPagesGoOnWhenTheCursorsMessageIsGone(t *testing.T) {
 	}
 }
 
-// TestCallsHashStaysSmall: callers that are never seen again are forgotten.
-func TestCallsHashStaysSmall(t *testing.T) {
+// TestCalls_HashStaysSmall: callers that are never seen again are forgotten.
+func TestCalls_HashStaysSmall(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	r.push(r.messages(1, 10)...)
@@ -320,11 +320,11 @@ func TestCallsHashStaysSmall(t *testing.T) {
 	}
 }
 
-// TestPromise7AHundredThousandDueAtOnce holds every script to 10 ms, whatever the
+// TestPromise7_AHundredThousandDueAtOnce holds every script to 10 ms, whatever the
 // backlog. It counts the processor time of the server's main thread, because on a busy
 // machine a process may lose the processor in the middle of a script, and of several runs
 // the one that took the least.
-func TestPromise7AHundredThousandDueAtOnce(t *testing.T) {
+func TestPromise7_AHundredThousandDueAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	due := r.rdb.Time(r.ctx()).Val().UnixMilli()

@@ -102,7 +102,7 @@ func FuzzReadClaim(f *testing.F) {
 	})
 }
 
-func TestPieces_BodiesAreApart(t *testing.T) {
+func TestPieces_BodiesAreSeparate(t *testing.T) {
 	t.Parallel()
 	var records, bodies []string
 	for n := range 300 {

@@ -30,9 +30,9 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestClusterScriptsFollowAMovedSlot moves a partition's slot while its clients believe
+// TestCluster_ScriptsFollowAMovedSlot moves a partition's slot while its clients believe
 // it is where it was.
-func TestClusterScriptsFollowAMovedSlot(t *testing.T) {
+func TestCluster_ScriptsFollowAMovedSlot(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 2)
 	r := newRig(t, redistest.ClusterClient(t, nodes))
@@ -43,7 +43,7 @@ func TestClusterScriptsFollowAMovedSlot(t *testing.T) {
 	r.wantClean()
 }
 
-func TestClusterPushWaitsOnTheMasterOfTheSlot(t *testing.T) {
+func TestCluster_PushWaitsOnTheMasterOfTheSlot(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 2)
 	r := newRigWith(t, redistest.ClusterClient(t, nodes), Config{Prefix: redistest.Prefix(), Replicas: 1, ReplicaTimeout: 1e6, Logger: quiet()})

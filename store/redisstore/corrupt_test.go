@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-func TestAnotherLayoutIsRefused(t *testing.T) {
+func TestOpen_AnotherLayoutIsRefused(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	r.push(r.messages(1, 10)...)
@@ -26,7 +26,7 @@ func TestAnotherLayoutIsRefused(t *testing.T) {
 	r.want("configure", errors.Is(err, store.ErrCorrupt), true)
 }
 
-func TestOverwrittenKeysAreCorrupt(t *testing.T) {
+func TestStore_OverwrittenKeysAreCorrupt(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []string{"side", "msg", "leased", "due"} {
 		t.Run(kind, func(t *testing.T) {
@@ -40,7 +40,7 @@ func TestOverwrittenKeysAreCorrupt(t *testing.T) {
 	}
 }
 
-func TestUnreadableRecordsBecomeDead(t *testing.T) {
+func TestClaim_UnreadableRecordsBecomeDead(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	ms := r.messages(4, 10)
@@ -72,7 +72,7 @@ func TestUnreadableRecordsBecomeDead(t *testing.T) {
 	r.wantClean()
 }
 
-func TestKeyOfALostMessageIsFree(t *testing.T) {
+func TestPush_KeyOfALostMessageIsFree(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	ms := r.messages(2, 10)
@@ -84,7 +84,7 @@ func TestKeyOfALostMessageIsFree(t *testing.T) {
 	r.wantClean()
 }
 
-func TestSettlesOfMissingRecords(t *testing.T) {
+func TestSettle_MissingRecords(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	r.push(r.messages(3, 10)...)
@@ -97,7 +97,7 @@ func TestSettlesOfMissingRecords(t *testing.T) {
 	r.want("dead", r.stats().Dead, 1)
 }
 
-func TestCheckFindsWhatIsWrong(t *testing.T) {
+func TestCheck_FindsEachProblem(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(r *rig, id string) error{
 		"record missing": func(r *rig, id string) error { return r.rdb.HDel(r.ctx(), r.key("msg"), id).Err() },

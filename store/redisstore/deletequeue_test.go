@@ -226,7 +226,7 @@ func (b *breaking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 }
 
 // A deletion that ends after any of its calls can be repeated, or the queue be used again.
-func TestDeleteQueue_BrokenOffAnywhere(t *testing.T) {
+func TestDeleteQueue_InterruptedAnywhere(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
 		force, goOn, ahead := i&1 != 0, i&2 != 0, i&4 != 0
@@ -342,7 +342,7 @@ func (i *interrupting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 
 // A message that comes at any moment of a deletion without force is there afterwards: in the
 // queue, which goes on with all that it had, or in a new one.
-func TestDeleteQueue_MessageThatComesMeanwhile(t *testing.T) {
+func TestDeleteQueue_MessageSentMeanwhile(t *testing.T) {
 	t.Parallel()
 	refused := 0
 	for calls := int64(1); ; calls++ {

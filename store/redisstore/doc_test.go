@@ -14,9 +14,9 @@ var update = flag.Bool("update", false, "write docs/REDIS.md anew")
 
 const redisDoc = "../../docs/REDIS.md"
 
-// TestRedisDocIsCurrent fails when docs/REDIS.md is not what REDIS.head.md and the
+// TestDoc_IsCurrent fails when docs/REDIS.md is not what REDIS.head.md and the
 // headers of the scripts say. With -update it writes the file.
-func TestRedisDocIsCurrent(t *testing.T) {
+func TestDoc_IsCurrent(t *testing.T) {
 	t.Parallel()
 	want := renderDoc(t)
 	if *update {

@@ -18,7 +18,7 @@ type replyError string
 func (e replyError) Error() string { return string(e) }
 func (replyError) RedisError()     {}
 
-func TestWhichErrorsAreRepeated(t *testing.T) {
+func TestCall_ErrorsThatAreRepeated(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		err    error

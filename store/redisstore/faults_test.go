@@ -16,7 +16,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-func TestScriptsAreLoadedAgainAfterAFlush(t *testing.T) {
+func TestScripts_AreLoadedAgainAfterAFlush(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	for range 3 {
@@ -31,7 +31,7 @@ func TestScriptsAreLoadedAgainAfterAFlush(t *testing.T) {
 	r.wantClean()
 }
 
-func TestPromise10FullRedisRefusesPushesAndDrains(t *testing.T) {
+func TestPromise10_FullRedisRefusesPushesAndDrains(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	r := newRig(t, server.Client(t))
@@ -79,7 +79,7 @@ func pushInto(r *rig, index int) error {
 	return err
 }
 
-func TestPushWaitsForReplicas(t *testing.T) {
+func TestPush_WaitsForReplicas(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	host, port, _ := net.SplitHostPort(master.Addr())
@@ -118,9 +118,9 @@ func awaitReplicated(r *rig, request store.PushRequest) {
 	r.t.Fatal(err)
 }
 
-// TestSurvivesKillOfTheServer needs appendfsync always: with everysec, Redis holds writes
+// TestStore_SurvivesKillOfTheServer needs appendfsync always: with everysec, Redis holds writes
 // back while an fsync is under way, though it has answered them, and SIGKILL loses those.
-func TestSurvivesKillOfTheServer(t *testing.T) {
+func TestStore_SurvivesKillOfTheServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	r := newRig(t, server.Client(t))
@@ -146,7 +146,7 @@ func TestSurvivesKillOfTheServer(t *testing.T) {
 	r.wantClean()
 }
 
-func TestFlushedQueueIsMadeAnew(t *testing.T) {
+func TestPush_FlushedQueueIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	r.push(r.messages(1, 10)...)
@@ -164,7 +164,7 @@ func TestFlushedQueueIsMadeAnew(t *testing.T) {
 	r.wantClean()
 }
 
-func TestUnavailableUntilTheDeadline(t *testing.T) {
+func TestCall_UnavailableUntilTheDeadline(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	r := newRig(t, server.Client(t))
@@ -180,7 +180,7 @@ func TestUnavailableUntilTheDeadline(t *testing.T) {
 	r.want("queue", typed.Queue, "q")
 }
 
-func TestClosedStoreRefusesEverything(t *testing.T) {
+func TestClose_LaterCallsReturnErrClosed(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s, err := Open("redis://"+server.Addr(), Config{Logger: quiet()})
@@ -199,7 +199,7 @@ func TestClosedStoreRefusesEverything(t *testing.T) {
 	}
 }
 
-func TestBadConfigIsInvalid(t *testing.T) {
+func TestNew_BadConfigIsInvalid(t *testing.T) {
 	t.Parallel()
 	for field, c := range map[string]Config{
 		"prefix": {Prefix: "a{b}"}, "replicas": {Replicas: -1}, "replica timeout": {ReplicaTimeout: time.Microsecond},
@@ -213,7 +213,7 @@ func TestBadConfigIsInvalid(t *testing.T) {
 	}
 }
 
-func TestWarnsOfTheServersSettings(t *testing.T) {
+func TestOpen_WarnsOfTheServersSettings(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "allkeys-lru", "--requirepass", "sesame")
 	options := server.Options()
@@ -234,7 +234,7 @@ func TestWarnsOfTheServersSettings(t *testing.T) {
 	}
 }
 
-func TestOldVersions(t *testing.T) {
+func TestOpen_OldVersionsAreRecognized(t *testing.T) {
 	t.Parallel()
 	for version, want := range map[string]bool{
 		"5.0.14": true, "6.0.16": true, "6.2.0": false, "7.0.15": false, "8.1": false, "": false, "x.y": false,
@@ -245,7 +245,7 @@ func TestOldVersions(t *testing.T) {
 	}
 }
 
-func TestLeastPrivilegeIsEnough(t *testing.T) {
+func TestDoc_DocumentedACLIsEnough(t *testing.T) {
 	t.Parallel()
 	head := renderDoc(t)
 	_, line, _ := strings.Cut(head, "ACL SETUSER dueq ")

@@ -67,7 +67,7 @@ func inOrder(line, index string, want int) error {
 	return nil
 }
 
-func TestScriptHeadersAgreeWithBodies(t *testing.T) {
+func TestScripts_HeadersAgreeWithBodies(t *testing.T) {
 	t.Parallel()
 	for name, s := range library() {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func checkCodes(t *testing.T, h header, body string) {
 	}
 }
 
-func TestScriptCodesAreThoseOfTheStore(t *testing.T) {
+func TestScripts_CodesAreThoseOfTheStore(t *testing.T) {
 	t.Parallel()
 	var names, numbers []string
 	for _, m := range regexp.MustCompile(`local ([A-Z_, ]+) = ([\d, ]+)`).FindAllStringSubmatch(readScript("lib/codes.lua"), -1) {
@@ -196,7 +196,7 @@ func TestScriptCodesAreThoseOfTheStore(t *testing.T) {
 	}
 }
 
-func TestScriptsKeepTheRules(t *testing.T) {
+func TestScripts_FollowTheRules(t *testing.T) {
 	t.Parallel()
 	forbidden := regexp.MustCompile(`\b(cmsgpack|cjson|struct|bit|loadstring|math\.random|os\.|KEYS\s*\[\s*[^\d])`)
 	calls := regexp.MustCompile(`redis\.p?call\(([^,)]*)`)
@@ -219,7 +219,7 @@ func TestScriptsKeepTheRules(t *testing.T) {
 	}
 }
 
-func TestACLAllowsEveryCommandOfTheScripts(t *testing.T) {
+func TestDoc_ACLAllowsEveryCommandOfTheScripts(t *testing.T) {
 	t.Parallel()
 	_, line, _ := strings.Cut(renderDoc(t), "ACL SETUSER dueq ")
 	line, _, _ = strings.Cut(line, "\n")
@@ -233,7 +233,7 @@ func TestACLAllowsEveryCommandOfTheScripts(t *testing.T) {
 	}
 }
 
-func TestScriptBodiesAreShort(t *testing.T) {
+func TestScripts_BodiesAreShort(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"scripts", "scripts/lib"} {
 		entries, err := scriptFiles.ReadDir(dir)
@@ -255,7 +255,7 @@ func TestScriptBodiesAreShort(t *testing.T) {
 	}
 }
 
-func TestEveryFragmentIsUsed(t *testing.T) {
+func TestScripts_EveryFragmentIsUsed(t *testing.T) {
 	t.Parallel()
 	used := map[string]bool{}
 	for name := range library() {

@@ -139,7 +139,7 @@ func numbersTo(n int) []any {
 	return args
 }
 
-func TestCallsOfACrowdSharePipelines(t *testing.T) {
+func TestPipeline_ConcurrentCallsShareIt(t *testing.T) {
 	t.Parallel()
 	large := make([]byte, pipelineBytes)
 	half := string(large[:pipelineBytes/2])
@@ -182,7 +182,7 @@ func TestCallsOfACrowdSharePipelines(t *testing.T) {
 	}
 }
 
-func TestEachCallOfAPipelineHasItsOwnError(t *testing.T) {
+func TestPipeline_EachCallHasItsOwnError(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		answer := func(cmds []redis.Cmder) error {
@@ -209,7 +209,7 @@ func TestEachCallOfAPipelineHasItsOwnError(t *testing.T) {
 }
 
 // A hook may refuse a pipeline without telling the commands.
-func TestARefusedPipelineFailsAllItsCalls(t *testing.T) {
+func TestPipeline_RefusedFailsAllItsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		refused := errors.New("refused")
@@ -230,7 +230,7 @@ func TestARefusedPipelineFailsAllItsCalls(t *testing.T) {
 	})
 }
 
-func TestWhoLeavesAPipelineDoesNotEndItForOthers(t *testing.T) {
+func TestPipeline_CallerThatLeavesDoesNotEndItForOthers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, p := gated(t, func([]redis.Cmder) error { return nil })
@@ -273,7 +273,7 @@ func TestWhoLeavesAPipelineDoesNotEndItForOthers(t *testing.T) {
 	})
 }
 
-func TestAPipelineIsCancelledWhenAllHaveLeft(t *testing.T) {
+func TestPipeline_IsCancelledWhenAllCallersHaveLeft(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g, p := gated(t, func([]redis.Cmder) error { return nil })
@@ -365,7 +365,7 @@ func (r *rig) wantGrouped(g *gate) {
 	}
 }
 
-func TestPushesToPartitionsShareAPipeline(t *testing.T) {
+func TestPipeline_PushesToPartitionsShareIt(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	g := withPartitions(r, someCalls)
@@ -376,11 +376,11 @@ func TestPushesToPartitionsShareAPipeline(t *testing.T) {
 	r.wantSent(2 * someCalls)
 }
 
-// TestPromise4LostReplyOfAPipeline loses the reply of the first try of every push, those
+// TestPromise4_LostReplyOfAPipeline loses the reply of the first try of every push, those
 // that go directly and those that share a pipeline. Each push is repeated, under its own
 // number, until it has one answer. A push that is repeated may share a pipeline with the
 // first try of another, and lose its reply again.
-func TestPromise4LostReplyOfAPipeline(t *testing.T) {
+func TestPromise4_LostReplyOfAPipeline(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	g := withPartitions(r, someCalls)
@@ -414,7 +414,7 @@ func TestPromise4LostReplyOfAPipeline(t *testing.T) {
 	r.wantSent(someCalls)
 }
 
-func TestOneCallsErrorIsNotItsNeighbours(t *testing.T) {
+func TestPipeline_ErrorOfOneCallDoesNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	g := withPartitions(r, someCalls)
@@ -428,7 +428,7 @@ func TestOneCallsErrorIsNotItsNeighbours(t *testing.T) {
 	r.wantGrouped(g)
 }
 
-func TestEachCallOfAPipelineSendsItsScriptAfterAFlush(t *testing.T) {
+func TestPipeline_EachCallSendsItsScriptAfterAFlush(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	g := withPartitions(r, someCalls)
@@ -440,9 +440,9 @@ func TestEachCallOfAPipelineSendsItsScriptAfterAFlush(t *testing.T) {
 	r.wantSent(5 * someCalls)
 }
 
-// TestScriptsAreFlushedUnderLoad has many callers, some of which leave early, while the
+// TestPipeline_ScriptsAreFlushedUnderLoad has many callers, some of which leave early, while the
 // server forgets its scripts again and again.
-func TestScriptsAreFlushedUnderLoad(t *testing.T) {
+func TestPipeline_ScriptsAreFlushedUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	withPartitions(r, 8)
@@ -474,8 +474,8 @@ func TestScriptsAreFlushedUnderLoad(t *testing.T) {
 	r.wantSent(32 * 50)
 }
 
-// TestClusterPipelinesGoToOneMasterEach also moves a slot: the pipeline follows it.
-func TestClusterPipelinesGoToOneMasterEach(t *testing.T) {
+// TestPipeline_EachGoesToOneMasterOfACluster also moves a slot: the pipeline follows it.
+func TestPipeline_EachGoesToOneMasterOfACluster(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 2)
 	rdb := redistest.ClusterClient(t, nodes)

@@ -131,7 +131,7 @@ func proxied(t *testing.T) (*rig, *proxy) {
 	return newRig(t, rdb), p
 }
 
-func TestPromise4LostReplyOfAPush(t *testing.T) {
+func TestPromise4_LostReplyOfAPush(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(1, 10)...)
@@ -142,7 +142,7 @@ func TestPromise4LostReplyOfAPush(t *testing.T) {
 	r.wantClean()
 }
 
-func TestPromise4LostReplyOfAClaim(t *testing.T) {
+func TestPromise4_LostReplyOfAClaim(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(5, 10)...)
@@ -155,7 +155,7 @@ func TestPromise4LostReplyOfAClaim(t *testing.T) {
 	r.wantClean()
 }
 
-func TestPromise4LostReplyOfASettle(t *testing.T) {
+func TestPromise4_LostReplyOfASettle(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[store.Verdict]store.Code{
 		store.Ack: store.CodeGone, store.Nack: store.CodeOK, store.Release: store.CodeOK,
@@ -180,7 +180,7 @@ func TestPromise4LostReplyOfASettle(t *testing.T) {
 	}
 }
 
-func TestPromise4LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
+func TestPromise4_LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(1, 10)...)

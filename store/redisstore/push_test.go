@@ -38,7 +38,7 @@ func (f *forgetful) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // A message that is new in the first try of a push is not in the next. The server has
 // forgotten the call here, so only the id shows it.
-func TestARepeatedPushIsOfNothingNew(t *testing.T) {
+func TestPush_RepeatedStoresNothingNew(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
 	r := newRig(t, rdb)
@@ -57,7 +57,7 @@ func TestARepeatedPushIsOfNothingNew(t *testing.T) {
 }
 
 // Due times and delays are kept apart, and one that all have in common is sent once.
-func TestPushTellsDueTimesFromDelays(t *testing.T) {
+func TestPush_DueTimesAndDelaysAreDistinguished(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	now := r.rdb.Time(r.ctx()).Val().UnixMilli()

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-//go:generate go test -run TestRedisDocIsCurrent -update .
+//go:generate go test -run TestDoc_IsCurrent -update .
 
 //go:embed scripts
 var scriptFiles embed.FS

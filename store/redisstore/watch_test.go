@@ -36,7 +36,7 @@ func (l *lines) String() string {
 
 func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }
 
-func TestWatchSubscribesAgain(t *testing.T) {
+func TestWatch_SubscribesAgainAfterADisconnect(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	r := newRig(t, server.Client(t))
@@ -55,7 +55,7 @@ func TestWatchSubscribesAgain(t *testing.T) {
 	r.must(<-done)
 }
 
-func TestCloseEndsAWatch(t *testing.T) {
+func TestClose_EndsWatch(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	events, done := make(chan store.Event, 100), make(chan error)

@@ -65,7 +65,7 @@ func leftBehind(t *testing.T, server *redistest.Server, prefix string) []string 
 	return keys
 }
 
-func TestEverythingOnRedis(t *testing.T) {
+func TestRun_AllModesOnRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t) // nobody else's use counts
 	r, err := bench.Run(t.Context(), onRedis(t, server, "b"))
@@ -112,9 +112,9 @@ func TestEverythingOnRedis(t *testing.T) {
 	}
 }
 
-// TestMemoryOfAMessage uses enough messages that what else the server and this process
+// TestRun_MemoryOfAMessage uses enough messages that what else the server and this process
 // have in use, and give back meanwhile, is small beside them. Other tests wait for it.
-func TestMemoryOfAMessage(t *testing.T) { //nolint:paralleltest // it looks at the heap
+func TestRun_MemoryOfAMessage(t *testing.T) { //nolint:paralleltest // it looks at the heap
 	const messages, body = 20_000, 20
 	measure := func(c bench.Config) *bench.Report {
 		c.Mode, c.Messages, c.Backlog = bench.Memory, messages, 0
@@ -155,7 +155,7 @@ func checkLateness(t *testing.T, l *bench.Late) {
 	}
 }
 
-func TestEverythingInMemory(t *testing.T) {
+func TestRun_AllModesInMemory(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))
 	t.Cleanup(func() { _ = client.Close() })
@@ -182,7 +182,7 @@ func TestEverythingInMemory(t *testing.T) {
 	}
 }
 
-func TestModesMeasureWhatTheySay(t *testing.T) {
+func TestRun_EachModeMeasuresItsOwnOperation(t *testing.T) {
 	t.Parallel()
 	for mode, want := range map[string]string{
 		bench.Send: "send send_single", bench.Drain: "drain", bench.Memory: "memory", bench.Lateness: "lateness_ms", bench.Idle: "idle",
@@ -216,7 +216,7 @@ func TestModesMeasureWhatTheySay(t *testing.T) {
 	}
 }
 
-func TestQueueThatIsNotEmptyIsRefused(t *testing.T) {
+func TestRun_QueueThatIsNotEmptyIsRefused(t *testing.T) {
 	t.Parallel()
 	server, prefix := redistest.Shared(t), redistest.Prefix()
 	c := onRedis(t, server, prefix)
@@ -237,9 +237,9 @@ func TestQueueThatIsNotEmptyIsRefused(t *testing.T) {
 	}
 }
 
-// TestInterruptedRunLeavesNothing ends the run at the beginning and in the midst of
+// TestRun_InterruptedRunLeavesNothing ends the run at the beginning and in the midst of
 // every stage.
-func TestInterruptedRunLeavesNothing(t *testing.T) {
+func TestRun_InterruptedRunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{
 		"measure memory", "load the backlog", "warm up", "send and drain", "send one by one", "watch lateness", "watch an idle consumer",
@@ -282,7 +282,7 @@ func TestInterruptedRunLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestServerWithoutRoomIsRefused(t *testing.T) {
+func TestRun_ServerWithoutMemoryIsRefused(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory", "20mb")
 	c := onRedis(t, server, "b")
@@ -296,7 +296,7 @@ func TestServerWithoutRoomIsRefused(t *testing.T) {
 	}
 }
 
-func TestReportForPeople(t *testing.T) {
+func TestReport_Text(t *testing.T) {
 	t.Parallel()
 	c := onRedis(t, redistest.Shared(t), redistest.Prefix())
 	c.Messages, c.Backlog, c.Rounds = 20, 0, 1

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestFiguresHaveTheDigitsThatCount(t *testing.T) {
+func TestFigure_SignificantDigits(t *testing.T) {
 	t.Parallel()
 	for f, want := range map[Figure]string{
 		0: "0", 123456.7: "123457", 12.3456: "12.35", 0.123456: "0.1235", 0.0000123456: "0.00001235", -3.14159: "-3.142", 1: "1",
@@ -22,7 +22,7 @@ func TestFiguresHaveTheDigitsThatCount(t *testing.T) {
 	}
 }
 
-func TestSeriesIsTheMedianOfEachFigure(t *testing.T) {
+func TestReport_MedianOfEachFigure(t *testing.T) {
 	t.Parallel()
 	var s Series
 	for _, l := range []Load{{PerS: 3, StoreCPU: 10}, {PerS: 1, StoreCPU: 30}, {PerS: 2, StoreCPU: 20}} {

@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-func TestEveryFateOccurs(t *testing.T) {
+func TestRun_EveryOutcomeOccurs(t *testing.T) {
 	t.Parallel()
 	flights, err := loadFlights()
 	if err != nil {
@@ -44,7 +44,7 @@ func rig() (*tally, *flight, *flight, *dueq.Delivery) {
 	return t, a, b, &dueq.Delivery{Key: "a", Attempt: 1, MaxAttempts: 20, Due: due}
 }
 
-func TestTallyNoticesEarly(t *testing.T) {
+func TestTally_CountsEarlyDeliveries(t *testing.T) {
 	t.Parallel()
 	tally, a, b, d := rig()
 	tally.delivered(a, "A", d, d.Due.Add(-time.Microsecond), nil) // before what the store said
@@ -55,7 +55,7 @@ func TestTallyNoticesEarly(t *testing.T) {
 	}
 }
 
-func TestTallyNoticesLost(t *testing.T) {
+func TestTally_CountsLostMessages(t *testing.T) {
 	t.Parallel()
 	tally, a, _, d := rig()
 	tally.delivered(a, "A", d, d.Due, errors.New("engine"))
@@ -64,7 +64,7 @@ func TestTallyNoticesLost(t *testing.T) {
 	}
 }
 
-func TestTallyTakesOnlyWhatTheQueueHasForDead(t *testing.T) {
+func TestTally_OnlyDeadMessagesOfTheQueueCountAsDead(t *testing.T) {
 	t.Parallel()
 	tally, a, b, d := rig()
 	d.Failures = d.MaxAttempts - 1
@@ -81,7 +81,7 @@ func TestTallyTakesOnlyWhatTheQueueHasForDead(t *testing.T) {
 	}
 }
 
-func TestTallyNoticesBrokenPromises(t *testing.T) {
+func TestTally_CountsBrokenPromises(t *testing.T) {
 	t.Parallel()
 	tally, a, _, d := rig()
 	tally.cancelled(a)
@@ -98,7 +98,7 @@ func TestTallyNoticesBrokenPromises(t *testing.T) {
 	}
 }
 
-func TestTallyCountsRedeliveriesOnce(t *testing.T) {
+func TestTally_CountsRedeliveriesOnce(t *testing.T) {
 	t.Parallel()
 	tally, a, _, d := rig()
 	tally.delivered(a, "A", d, d.Due.Add(time.Millisecond), nil)
@@ -113,7 +113,7 @@ func TestTallyCountsRedeliveriesOnce(t *testing.T) {
 	}
 }
 
-func TestBoardShowsTheLastFlights(t *testing.T) {
+func TestBoard_ShowsTheLastFlights(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	board := Board(&b, true)
@@ -132,7 +132,7 @@ func TestBoardShowsTheLastFlights(t *testing.T) {
 	}
 }
 
-func TestLogIsQuietAboutWhatIsUsual(t *testing.T) {
+func TestLog_UsualEventsAreNotLogged(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	log := Log(&b)

@@ -44,7 +44,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-func TestBadLines(t *testing.T) {
+func TestNext_BadLines(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ line, want string }{
 		{`{"body":1,"dely":"3s"}`, `line 1: "dely": unknown field, want key, due, delay, body, headers`},
@@ -82,7 +82,7 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-func TestReadErrorIsNoLineError(t *testing.T) {
+func TestNext_ReadErrorIsNotALineError(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("disk gone")
 	r := jsonl.NewReader(io.MultiReader(strings.NewReader(`{"body":1}`+"\n"+`{"bo`), failing{broken}))

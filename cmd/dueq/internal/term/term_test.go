@@ -62,7 +62,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-func TestTableAlignsAndEscapes(t *testing.T) {
+func TestTable_AlignsAndEscapes(t *testing.T) {
 	t.Parallel()
 	got := term.Table([]string{"ID", "BODY"}, [][]string{{"1", "a\tb"}, {"22222", ""}})
 	if want := "ID     BODY\n1      a\\tb\n22222\n"; got != want {
@@ -70,7 +70,7 @@ func TestTableAlignsAndEscapes(t *testing.T) {
 	}
 }
 
-func TestLiveDrawsOverItself(t *testing.T) {
+func TestLive_OverwritesItsLastOutput(t *testing.T) {
 	t.Parallel()
 	var b bytes.Buffer
 	live := term.Live{W: &b}

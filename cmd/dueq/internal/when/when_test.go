@@ -19,7 +19,7 @@ func TestSpan(t *testing.T) {
 	}
 }
 
-func TestSpanRefusesWhatIsNoSpan(t *testing.T) {
+func TestSpan_InvalidTextIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", " ", "1h1", "tomorrow", "NaN", "nand", "Inf", "infd", "9e999s", "9e999d", "-3s", "-1d", "1d-2h", "1d+2h", "d", ".d", "1d1d",
@@ -45,7 +45,7 @@ func TestInstant(t *testing.T) {
 	}
 }
 
-func TestInstantRefusesWhatIsNoInstant(t *testing.T) {
+func TestInstant_InvalidTextIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", "tomorrow", "0000-01-01T00:00:00Z", "10000-01-01T00:00:00Z", "1969-12-31T23:59:59Z", "2001-02-30T00:00:00Z",

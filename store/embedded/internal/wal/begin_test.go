@@ -101,7 +101,7 @@ func TestOpen_LeavesNoFileOpen(t *testing.T) {
 
 // What was read when the log was opened is proven to be on disk, though nothing is appended:
 // rot in it is not taken for a torn tail.
-func TestOpen_WhatItReadIsProven(t *testing.T) {
+func TestOpen_LogReadIsProvenToBeOnDisk(t *testing.T) {
 	t.Parallel()
 	for _, rolled := range []bool{false, true} {
 		t.Run(fmt.Sprintf("empty segment behind it: %v", rolled), func(t *testing.T) {

@@ -45,7 +45,7 @@ func appendFrame(t *testing.T, l *wal.Log) {
 
 // The segment that was written to last is dropped, when nothing of it was needed any
 // more, before the next one has got a byte.
-func TestDropOfTheSegmentWrittenLast(t *testing.T) {
+func TestDrop_SegmentWrittenLast(t *testing.T) {
 	l := openLog(t)
 	appendFrame(t, l)
 	for range 3 {
@@ -61,7 +61,7 @@ func TestDropOfTheSegmentWrittenLast(t *testing.T) {
 
 // A segment is dropped while the committer is about to sync it for others: a writer
 // that went on to the next segment has made it durable meanwhile.
-func TestDropWhileTheCommitterSyncs(t *testing.T) {
+func TestDrop_WhileTheCommitterSyncs(t *testing.T) {
 	l := openLog(t)
 	var senders sync.WaitGroup
 	stop := make(chan struct{})

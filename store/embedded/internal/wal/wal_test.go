@@ -83,7 +83,7 @@ func (r *rig) must(err error) {
 }
 
 // While a sync is under way, all who come meanwhile gather for one more.
-func TestManyCallersShareASync(t *testing.T) {
+func TestSynced_ManyCallersShareASync(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := faultdisk.New()
@@ -130,7 +130,7 @@ func TestManyCallersShareASync(t *testing.T) {
 	})
 }
 
-func TestAWaiterGivesUpWithItsContext(t *testing.T) {
+func TestSynced_WaiterEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()
 	r := open(t, d, nil)
@@ -214,7 +214,7 @@ func TestNeverSync(t *testing.T) {
 	}
 }
 
-func TestReadFindsWhatWasAppendedAndWhatIsInFiles(t *testing.T) {
+func TestRead_FromMemoryAndFromFiles(t *testing.T) {
 	t.Parallel()
 	r := open(t, faultdisk.New(), nil)
 	spots := map[Spot]string{}
@@ -253,7 +253,7 @@ func (r *rig) check(spots map[Spot]string) {
 	}
 }
 
-func TestTheWindowIsBounded(t *testing.T) {
+func TestAppend_WindowIsBounded(t *testing.T) {
 	t.Parallel()
 	r := open(t, faultdisk.New(), func(c *Config) { c.SegmentSize = 1 << 30 })
 	body := string(make([]byte, 100_000))
@@ -296,7 +296,7 @@ func TestOpen_NewerVersionIsNeitherReadNorSalvaged(t *testing.T) {
 }
 
 // A message may hold the bytes of a frame: they are none where they stand.
-func TestAFrameInABodyIsNoFrame(t *testing.T) {
+func TestOpen_FrameInABodyIsNotAFrame(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()
 	r := open(t, d, nil)
