@@ -187,7 +187,8 @@ type Options struct {
 	ReplicaTimeout time.Duration
 	// SendTimeout is how long Send waits for a Redis that does not answer when its ctx has
 	// no deadline; then it returns [ErrUnavailable]. In a SendBatch it applies to each call
-	// that the batch makes. Default 10 s. A deadline of ctx takes its place, be it sooner or
+	// that the batch makes. A Send that shares a call with others may wait for up to a 32nd
+	// longer. Default 10 s. A deadline of ctx takes its place, be it sooner or
 	// later. Other methods without a deadline give up after 10 s. In the stores of this
 	// process there are no outages: there, Send waits for as long as the disk takes.
 	SendTimeout time.Duration

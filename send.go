@@ -99,11 +99,11 @@ const reroutes = 3
 func (q *Queue) push(ctx context.Context, m *store.Message, again bool) SendResult {
 	p := q.partition(m.ID.Partition())
 	if !again {
-		return q.sendResult(m.ID, q.client.producer.Send(ctx, p, *m))
+		return q.sendResult(m.ID, q.client.producer.Send(ctx, p, m))
 	}
 	o, known := q.client.producer.Recall(ctx, p, []store.Message{*m})[m.ID]
 	if !known {
-		o = q.client.producer.Send(ctx, p, *m)
+		o = q.client.producer.Send(ctx, p, m)
 	}
 	r := q.sendResult(m.ID, o)
 	if ctx.Err() != nil && errors.Is(r.Err, ctx.Err()) {

@@ -26,8 +26,8 @@ type Config[T, R any] struct {
 	// takes longer is stalled: another call may be made before it returns.
 	StallAfter time.Duration
 	// Timeout is how long [Coalescer.Do] waits for calls of other callers if its context
-	// has no deadline; 0: as long as they take. A call that the caller makes in its own
-	// goroutine is not limited.
+	// has no deadline, or up to a 32nd longer; 0: as long as they take. A call that the
+	// caller makes in its own goroutine is not limited.
 	Timeout time.Duration
 	// Context returns the context of a call for several callers, derived from the context
 	// of the first caller. It must not end when that one does. Required.
@@ -63,10 +63,11 @@ type Coalescer[T, R any] struct {
 	inFlight  int // calls in flight that are not stalled
 	stalled   int // calls in flight for longer than StallAfter
 	waiting   []*entry[T, R]
-	abandoned int            // how many of waiting were left by their callers
-	timeout   chan time.Time // shared by callers that began to wait at about the same time; see sharedTimeout
-	timers    sync.Pool      // of *stallTimer
-	entries   sync.Pool      // of *entry
+	abandoned int           // how many of waiting were left by their callers
+	calls     []*call[T, R] // in flight, except those that callers make themselves
+	clock     clock
+	timers    sync.Pool // of *stallTimer
+	entries   sync.Pool // of *entry
 }
 
 // New returns a Coalescer. It panics if c lacks a required field or has a limit that is
@@ -100,9 +101,16 @@ type entry[T, R any] struct {
 	item   T
 	items  []T             // set instead of item by StartAll
 	ctx    context.Context // of the caller; nil if no caller waits for the result
+	since  int64           // when the caller began to wait, by the clock; 0 if Timeout does not matter
 	state  state
-	call   *call  // once it is in flight
-	result chan R // to the caller
+	call   *call[T, R]    // once it is in flight
+	answer chan answer[R] // to the caller
+}
+
+// answer is what a caller of Do waits for.
+type answer[R any] struct {
+	result R
+	status Status
 }
 
 // state is the state of an entry.
@@ -115,67 +123,47 @@ const (
 )
 
 // call is a call for several entries that is in flight.
-type call struct {
+type call[T, R any] struct {
+	entries []*entry[T, R]
 	callers int // that have not left
 	cancel  context.CancelFunc
 }
 
-// Do has a call made for item and waits for its result, until ctx ends or the timeout is over.
-// If the caller leaves before the call is made, item is not in it. A call is cancelled when
-// all its callers have left.
-func (c *Coalescer[T, R]) Do(ctx context.Context, item T) (R, Status) {
+// Do has a call made for a copy of item and waits for its result, until ctx ends or the
+// timeout is over. If the caller leaves before the call is made, item is not in it. A call is
+// cancelled when all its callers have left.
+func (c *Coalescer[T, R]) Do(ctx context.Context, item *T) (R, Status) {
 	c.mu.Lock()
 	if c.acquire() {
 		c.mu.Unlock()
 		t := c.startTimer()
 		defer c.finish(t)
-		return c.config.Call(ctx, []T{item})[0], Completed
+		return c.config.Call(ctx, []T{*item})[0], Completed
 	}
 	e := c.newEntry()
-	e.item, e.ctx, e.state = item, ctx, pending
+	e.item, e.ctx, e.state, e.since = *item, ctx, pending, c.clocked(ctx)
 	c.waiting = append(c.waiting, e)
-	timeout, began := c.sharedTimeout(ctx)
 	c.mu.Unlock()
-	for {
-		select {
-		case r := <-e.result:
-			c.recycle(e)
-			return r, Completed
-		case <-timeout:
-			if rest := c.config.Timeout - time.Since(began); rest > 0 {
-				timeout = time.After(rest)
-				continue
-			}
-			return c.leave(e)
-		case <-ctx.Done():
-			return c.leave(e)
-		}
+	a := c.wait(e)
+	if a.status == Completed { // else its call may still refer to it
+		c.recycle(e)
 	}
+	return a.result, a.status
 }
 
-// sharedTimeout returns a channel that is closed when a caller that begins to wait now has
-// waited for Timeout, or up to an eighth of Timeout earlier, and the current time. The
-// channel is nil if there is no Timeout or ctx has a deadline. Callers that begin within an
-// eighth of Timeout share a channel, because a timer for each would cost more than the rest
-// of Do.
-func (c *Coalescer[T, R]) sharedTimeout(ctx context.Context) (timeout <-chan time.Time, now time.Time) {
-	if c.config.Timeout == 0 {
-		return nil, now
+// wait waits for an entry's answer. Without a context that can end, a plain receive does,
+// which costs less than a select.
+func (c *Coalescer[T, R]) wait(e *entry[T, R]) answer[R] {
+	done := e.ctx.Done()
+	if done == nil {
+		return <-e.answer
 	}
-	if _, ok := ctx.Deadline(); ok {
-		return nil, now
+	select {
+	case a := <-e.answer:
+		return a
+	case <-done:
+		return c.leave(e)
 	}
-	if c.timeout == nil {
-		shared := make(chan time.Time)
-		c.timeout = shared
-		time.AfterFunc(c.config.Timeout/8, func() {
-			c.mu.Lock()
-			defer c.mu.Unlock()
-			c.timeout = nil
-		})
-		time.AfterFunc(c.config.Timeout, func() { close(shared) })
-	}
-	return c.timeout, time.Now()
 }
 
 // Start has a call made for item and returns at once. Config.Done gets the result.
@@ -235,27 +223,35 @@ func (c *Coalescer[T, R]) Waiting() int {
 	return len(c.waiting) - c.abandoned
 }
 
-// leave ends a caller's wait before it has the result.
-func (c *Coalescer[T, R]) leave(e *entry[T, R]) (R, Status) {
+// leave ends a caller's wait before it has the answer.
+func (c *Coalescer[T, R]) leave(e *entry[T, R]) answer[R] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var none R
-	switch {
-	case e.state == left:
-		return none, NotCalled
-	case e.state == pending:
+	if len(e.answer) > 0 {
+		return <-e.answer
+	}
+	status := c.abandon(e)
+	c.sweep()
+	return answer[R]{status: status}
+}
+
+// abandon takes an entry out of what waits, or its caller out of those of its call.
+func (c *Coalescer[T, R]) abandon(e *entry[T, R]) Status {
+	e.since = 0
+	switch e.state {
+	case pending:
 		e.state = left
 		c.abandoned++
-		c.sweep()
-		return none, NotCalled
-	case len(e.result) > 0:
-		return <-e.result, Completed
+		return NotCalled
+	case called:
+		e.call.callers--
+		if e.call.callers == 0 {
+			e.call.cancel()
+		}
+		return Abandoned
+	default:
+		return NotCalled
 	}
-	e.call.callers--
-	if e.call.callers == 0 {
-		e.call.cancel()
-	}
-	return none, Abandoned
 }
 
 // sweep removes the entries that their callers have left, once they are the majority: so

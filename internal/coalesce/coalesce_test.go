@@ -84,7 +84,7 @@ type answer struct {
 func (s *server) do(ctx context.Context, item int) <-chan answer {
 	answered := make(chan answer, 1)
 	go func() {
-		result, status := s.Do(ctx, item)
+		result, status := s.Do(ctx, &item)
 		answered <- answer{result, status, time.Now()}
 	}()
 	synctest.Wait()
@@ -361,7 +361,7 @@ func (s *server) doMany(t *testing.T) {
 					go cancel()
 				}
 				item := g*1000 + i
-				result, status := s.Do(ctx, item)
+				result, status := s.Do(ctx, &item)
 				if status == coalesce.Completed && result != 2*item || status != coalesce.Completed && ctx.Err() == nil {
 					t.Errorf("%d: got %d, status %d", item, result, status)
 				}
@@ -495,6 +495,78 @@ func TestStallAfter_ItemsDoNotWaitForAStalledCall(t *testing.T) {
 		close(s.hold)
 		for _, a := range again {
 			<-a
+		}
+	})
+}
+
+func TestDo_TimeoutEndsTheWaitOfCallersWithoutDeadline(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 32 * time.Second
+		s := newHeldServer(func(c *config) { c.Timeout = timeout })
+		ctx := context.WithoutCancel(t.Context())
+		withDeadline, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		own := s.do(ctx, 1)
+		start := time.Now()
+		called, patient := s.do(ctx, 2), s.do(withDeadline, 3)
+		s.hold <- struct{}{}
+		if a := <-own; a.status != coalesce.Completed {
+			t.Errorf("the caller that made its call itself: %+v", a)
+		}
+		synctest.Wait()
+		timer := time.NewTimer(timeout/2 + timeout/64)
+		<-timer.C
+		later := time.Now()
+		pending := s.do(ctx, 4)
+		if a := <-called; a.status != coalesce.Abandoned || a.at.Sub(start) != timeout {
+			t.Errorf("the caller whose call is in flight: %+v after %s", a, a.at.Sub(start))
+		}
+		if a := <-pending; a.status != coalesce.NotCalled || a.at.Sub(later) < timeout || a.at.Sub(later) > timeout+timeout/32 {
+			t.Errorf("the caller that waits for a call: %+v after %s", a, a.at.Sub(later))
+		}
+		if n := s.Waiting(); n != 0 {
+			t.Errorf("%d wait for a call", n)
+		}
+		s.hold <- struct{}{}
+		if a := <-patient; a.status != coalesce.Completed || a.result != 6 {
+			t.Errorf("the caller with a deadline: %+v", a)
+		}
+		synctest.Wait()
+		s.want(t, []int{1}, []int{2, 3})
+	})
+}
+
+// Entries are used again. Timeout is for callers of Do, not for what Start was given.
+func TestStart_TimeoutDoesNotEndItsWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const timeout = 32 * time.Second
+		var done []int
+		s := newHeldServer(func(c *config) {
+			c.Timeout, c.Done = timeout, func(_, results []int) { done = append(done, results...) }
+		})
+		ctx := context.WithoutCancel(t.Context())
+		answers := []<-chan answer{s.do(ctx, 1), s.do(ctx, 2), s.do(ctx, 3)}
+		s.hold <- struct{}{}
+		s.hold <- struct{}{}
+		for _, a := range answers {
+			<-a
+		}
+		s.Start(4)
+		s.Start(5)
+		if a := <-s.do(ctx, 6); a.status == coalesce.Completed {
+			t.Errorf("the caller of Do: %+v", a)
+		}
+		close(s.hold)
+		synctest.Wait()
+		if !slices.Equal(done, []int{8, 10}) {
+			t.Errorf("results %v, want 8, 10", done)
+		}
+		for i, err := range s.ends {
+			if err != nil {
+				t.Errorf("call %d ended with %v", i, err)
+			}
 		}
 	})
 }

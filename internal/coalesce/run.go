@@ -9,20 +9,17 @@ import (
 
 // run makes calls until no item waits.
 func (c *Coalescer[T, R]) run() {
-	var entries []*entry[T, R]
-	var current call
+	current := &call[T, R]{}
 	for {
-		ctx, items := c.next(&current, &entries)
+		ctx, items := c.next(current)
 		if len(items) == 0 {
 			return
 		}
 		t := c.startTimer()
 		results := c.config.Call(ctx, items)
-		c.deliver(entries, items, results)
+		stalled := c.returned(current, t)
+		c.deliver(current.entries, items, results)
 		current.cancel()
-		c.mu.Lock()
-		stalled := c.stopTimer(t)
-		c.mu.Unlock()
 		if stalled {
 			return
 		}
@@ -32,12 +29,22 @@ func (c *Coalescer[T, R]) run() {
 	}
 }
 
-// next takes the entries of the next call into entries, and returns its context and items.
-// If none waits, it returns no items, and one call less is in flight.
-func (c *Coalescer[T, R]) next(current *call, entries *[]*entry[T, R]) (context.Context, []T) {
+// returned ends a call, and reports whether another call was made in its place. From then on
+// Timeout does not end the wait of its callers: once deliver has answered them, their entries
+// are used again.
+func (c *Coalescer[T, R]) returned(current *call[T, R], t *stallTimer) (stalled bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	*entries = (*entries)[:0]
+	c.calls = slices.DeleteFunc(c.calls, func(other *call[T, R]) bool { return other == current })
+	return c.stopTimer(t)
+}
+
+// next takes the entries of the next call, and returns its context and items.
+// If none waits, it returns no items, and one call less is in flight.
+func (c *Coalescer[T, R]) next(current *call[T, R]) (context.Context, []T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	current.entries = current.entries[:0]
 	n, total := 0, size{}
 	for _, e := range c.waiting {
 		if e.state == left {
@@ -51,21 +58,22 @@ func (c *Coalescer[T, R]) next(current *call, entries *[]*entry[T, R]) (context.
 			continue
 		}
 		more := c.size(e)
-		if len(*entries) > 0 && (total.items+more.items > c.config.MaxItems || total.bytes+more.bytes > c.config.MaxBytes) {
+		if len(current.entries) > 0 && (total.items+more.items > c.config.MaxItems || total.bytes+more.bytes > c.config.MaxBytes) {
 			break
 		}
 		total.items += more.items
 		total.bytes += more.bytes
 		n++
 		e.state, e.call = called, current
-		*entries = append(*entries, e)
+		current.entries = append(current.entries, e)
 	}
 	c.waiting = slices.Delete(c.waiting, 0, n)
-	if len(*entries) == 0 {
+	if len(current.entries) == 0 {
 		c.inFlight--
 		return nil, nil
 	}
-	return c.begin(current, *entries), itemsOf(*entries, total.items)
+	c.calls = append(c.calls, current)
+	return c.begin(current), itemsOf(current.entries, total.items)
 }
 
 // size is what an entry adds to a call.
@@ -100,7 +108,8 @@ func itemsOf[T, R any](entries []*entry[T, R], n int) []T {
 
 // begin sets current up for a call and returns the call's context. It ends when all callers have
 // left, and at the latest of their deadlines if all have one.
-func (c *Coalescer[T, R]) begin(current *call, entries []*entry[T, R]) context.Context {
+func (c *Coalescer[T, R]) begin(current *call[T, R]) context.Context {
+	entries := current.entries
 	first := context.Background()
 	if entries[0].ctx != nil {
 		first = entries[0].ctx
@@ -108,9 +117,9 @@ func (c *Coalescer[T, R]) begin(current *call, entries []*entry[T, R]) context.C
 	var ctx context.Context
 	current.callers = len(entries)
 	if end, ok := latestDeadline(entries); ok {
-		ctx, current.cancel = context.WithDeadline(c.config.Context(first), end)
+		ctx, current.cancel = context.WithDeadline(c.config.Context(first), end) //nolint:gosec // run cancels it
 	} else {
-		ctx, current.cancel = context.WithCancel(c.config.Context(first))
+		ctx, current.cancel = context.WithCancel(c.config.Context(first)) //nolint:gosec // run cancels it
 	}
 	return ctx
 }
@@ -134,13 +143,13 @@ func latestDeadline[T, R any](entries []*entry[T, R]) (time.Time, bool) {
 }
 
 // deliver passes results to the callers that wait for them, and the rest to Done. A caller
-// that has its result recycles the entry, so deliver must not touch the entry after that.
+// that has its answer recycles the entry, so deliver must not touch the entry after that.
 func (c *Coalescer[T, R]) deliver(entries []*entry[T, R], items []T, results []R) {
 	waited, at := 0, 0
 	for i, e := range entries {
 		if e.ctx != nil {
 			waited++
-			e.result <- results[at]
+			e.answer <- answer[R]{result: results[at]}
 			entries[i] = nil
 			at++
 		} else {
@@ -182,9 +191,10 @@ func started[T, R any](entries []*entry[T, R], items []T, results []R) ([]T, []R
 // newEntry returns an entry to be filled in.
 func (c *Coalescer[T, R]) newEntry() *entry[T, R] {
 	if e, ok := c.entries.Get().(*entry[T, R]); ok {
+		e.since = 0
 		return e
 	}
-	return &entry[T, R]{result: make(chan R, 1)}
+	return &entry[T, R]{answer: make(chan answer[R], 1)}
 }
 
 // recycle takes back an entry that nothing else refers to.

@@ -114,7 +114,7 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 		return err
 	}
 	h.setPhase(underWay)
-	said, status := s.coalescer(target{h.Partition, v.Verdict}).Do(ctx, item)
+	said, status := s.coalescer(target{h.Partition, v.Verdict}).Do(ctx, &item)
 	if status != coalesce.Completed {
 		said.err = ctx.Err()
 	}

@@ -24,7 +24,7 @@ func (w *work) recordStart(life context.Context, h *Held) {
 // that are recorded at the same time share a call.
 func (s *settler) recordStart(ctx context.Context, h *Held) error {
 	began := time.Now()
-	said, status := s.coalescer(target{h.Partition, noVerdict}).Do(ctx, settling{held: h})
+	said, status := s.coalescer(target{h.Partition, noVerdict}).Do(ctx, &settling{held: h})
 	if status != coalesce.Completed {
 		return ctx.Err()
 	}

@@ -93,7 +93,7 @@ func (p *Producer) Bound(ctx context.Context) (context.Context, context.CancelFu
 // Send stores a message that is valid, together with others that are being sent to the
 // same partition. It returns when ctx ends, or with ErrUnavailable after the timeout; the
 // contexts of other callers do not affect it.
-func (p *Producer) Send(ctx context.Context, to store.Partition, m store.Message) Outcome {
+func (p *Producer) Send(ctx context.Context, to store.Partition, m *store.Message) Outcome {
 	o, status := p.destination(to).sends.Do(ctx, m)
 	switch status {
 	case coalesce.NotCalled:

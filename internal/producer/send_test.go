@@ -66,7 +66,7 @@ func together(t *testing.T, p *producer.Producer, s *lossy, all []store.Message)
 	outcomes := make([]producer.Outcome, len(all))
 	var sending sync.WaitGroup
 	for i := range all {
-		sending.Go(func() { outcomes[i] = p.Send(t.Context(), to, all[i]) })
+		sending.Go(func() { outcomes[i] = p.Send(t.Context(), to, &all[i]) })
 		synctest.Wait()
 	}
 	close(s.hold)
@@ -99,7 +99,7 @@ func TestSend_SendersOfALostReplyRepeatOneByOne(t *testing.T) {
 				for _, i := range again {
 					o, known := p.Recall(t.Context(), to, all[i:i+1])[all[i].ID]
 					if !known {
-						o = p.Send(t.Context(), to, all[i])
+						o = p.Send(t.Context(), to, &all[i])
 					}
 					if o.Err != nil || o.Result.Code != store.CodeOK {
 						t.Errorf("message %d sent again: %+v", i, o)
@@ -165,7 +165,7 @@ func TestSend_ErrorStatesWhetherTheMessageWasSent(t *testing.T) {
 		outcomes := make([]producer.Outcome, len(all))
 		var sending sync.WaitGroup
 		for i := range all {
-			sending.Go(func() { outcomes[i] = p.Send(ctx, to, all[i]) })
+			sending.Go(func() { outcomes[i] = p.Send(ctx, to, &all[i]) })
 			synctest.Wait()
 		}
 		cancel()

@@ -37,7 +37,7 @@ func (r *Receiver) Settle(ctx context.Context, p store.Partition, v store.Verdic
 	if err := (store.SettleRequest{Verdict: v, Items: []store.Settlement{item.Settlement}}).Validate(); err != nil {
 		return 0, err
 	}
-	said, status := r.coalescer(target{partition: p, verdict: v}).Do(ctx, item)
+	said, status := r.coalescer(target{partition: p, verdict: v}).Do(ctx, &item)
 	if status != coalesce.Completed {
 		return 0, ctx.Err()
 	}
@@ -96,7 +96,7 @@ func (r *Receiver) Extend(ctx context.Context, p store.Partition, receipt store.
 	if err := (store.ExtendRequest{Receipts: []store.Receipt{receipt}, Lease: span}).Validate(); err != nil {
 		return err
 	}
-	said, status := r.coalescer(target{partition: p, lease: span}).Do(ctx, item)
+	said, status := r.coalescer(target{partition: p, lease: span}).Do(ctx, &item)
 	switch {
 	case status != coalesce.Completed:
 		return ctx.Err()

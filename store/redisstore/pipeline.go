@@ -51,7 +51,8 @@ func (p *pipelines) do(ctx context.Context, script, key string, cmd onceCmd) err
 		}
 		to.server = master.Options().Addr
 	}
-	err, status := p.coalescer(to).Do(ctx, cmd)
+	item := redis.Cmder(cmd)
+	err, status := p.coalescer(to).Do(ctx, &item)
 	if status != coalesce.Completed {
 		return ctx.Err()
 	}
