@@ -128,7 +128,7 @@ func ofDeletingInRedis() []mutant {
 		},
 		{
 			"a deletion is given up at once", scriptsDir + "settings.lua",
-			"tonumber(m[4 + i]) <= now then to = '0' end", "tonumber(m[4 + i]) > 0 then to = '0' end",
+			"tonumber(m[4 + i]) <= clock_now then to = '0' end", "tonumber(m[4 + i]) > 0 then to = '0' end",
 			redisPkg, suite,
 		},
 	}

@@ -57,38 +57,38 @@ func ofTheHistoryInRedis() []mutant {
 	const suite = "TestConformance/History"
 	return []mutant{
 		{
-			"Redis keeps one done message too few", scriptsDir + "lib/shed.lua",
+			"Redis keeps one done message too few", scriptsDir + "lib/donelimits.lua",
 			"local n = all - 1 - most", "local n = all - most",
 			redisPkg, suite,
 		},
 		{
-			"Redis keeps done messages of any age", scriptsDir + "lib/shed.lua",
+			"Redis keeps done messages of any age", scriptsDir + "lib/donelimits.lua",
 			"if n <= limit then", "if n == math.huge then",
 			redisPkg, suite,
 		},
 		{
-			"one done message more than is over the limits is removed", scriptsDir + "lib/shed.lua",
+			"one done message more than is over the limits is removed", scriptsDir + "lib/donelimits.lua",
 			"math.min(n, limit) - 1)", "math.min(n, limit))",
 			redisPkg, suite,
 		},
 		{
-			"done messages that are removed stay in the index by key", scriptsDir + "lib/shed.lua",
-			"  if keyed then unlist(ids) end\n", "",
+			"done messages that are removed stay in the index by key", scriptsDir + "lib/donelimits.lua",
+			"    if keyed then index_remove(KEYS[8], ids) end\n", "",
 			redisPkg, suite,
 		},
 		{
 			"a done message is found by the key that it had before", scriptsDir + "lib/done.lua",
-			"    unlist(laid)\n", "",
+			"      index_remove(KEYS[8], ids)\n", "",
 			redisPkg, suite,
 		},
 		{
 			"a message that ends again keeps the time of its first end", scriptsDir + "lib/done.lua",
-			"    redis.call('ZADD', KEYS[7], unpack(scores))\n  end\n", "  end\n",
+			"      redis.call('ZADD', KEYS[7], unpack(scores))\n    end\n", "    end\n",
 			redisPkg, suite,
 		},
 		{
 			"a message that ends pushes out no other in Redis", scriptsDir + "lib/done.lua",
-			"  shed(n)\n", "",
+			"  donelimits_apply(n)\n", "",
 			redisPkg, suite,
 		},
 		{
@@ -97,13 +97,13 @@ func ofTheHistoryInRedis() []mutant {
 			redisPkg, suite,
 		},
 		{
-			"records of done messages that are purged stay", scriptsDir + "lib/unshelve.lua",
-			"  unlist(ids)\n  redis.call('HDEL', KEYS[8], unpack(ids))\n", "  unlist(ids)\n",
+			"records of done messages that are purged stay", scriptsDir + "purge.lua",
+			"    redis.call('HDEL', KEYS[8], unpack(removed))\n", "",
 			redisPkg, suite,
 		},
 		{
 			"a history that is turned off is dropped before it is empty", scriptsDir + "claim.lua",
-			"if not keeps and not left then", "if not keeps then",
+			"if not partition_keeps_done and not left then", "if not partition_keeps_done then",
 			redisPkg, suite,
 		},
 		{
@@ -113,7 +113,7 @@ func ofTheHistoryInRedis() []mutant {
 		},
 		{
 			"a history counts no failures", scriptsDir + "lib/done.lua",
-			"counted(failures, snoozes) .. ' '", "counted(0, snoozes) .. ' '",
+			"history_counts(failures, snoozes) .. ' '", "history_counts(0, snoozes) .. ' '",
 			redisPkg, suite,
 		},
 	}

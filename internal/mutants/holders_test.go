@@ -4,17 +4,17 @@ package mutants
 func ofHolders() []mutant {
 	return []mutant{
 		{
-			"an alias is given to another consumer while leases have it", scriptsDir + "lib/assign.lua",
-			"math.min(first, now - (n < 1023 and 3600000 or 60000))", "now - (n < 1023 and 3600000 or 60000)",
+			"an alias is given to another consumer while leases have it", scriptsDir + "lib/alias.lua",
+			"math.min(first, clock_now - (n < 1023 and 3600000 or 60000))", "clock_now - (n < 1023 and 3600000 or 60000)",
 			redisPkg, "TestHolder_AliasOfLeasesThatRanOutIsKept",
 		},
 		{
-			"two consumers have an alias, as the one before does not lose it", scriptsDir + "lib/assign.lua",
-			"if tonumber(number) == alias then", "if tonumber(number) == -1 then",
+			"two consumers have an alias, as the one before does not lose it", scriptsDir + "lib/alias.lua",
+			"if tonumber(number) == calls_alias then", "if tonumber(number) == -1 then",
 			redisPkg, "TestHolder_AliasUnusedForAnHourIsTakenOver",
 		},
 		{
-			"an alias that a lease has may be a new one", scriptsDir + "lib/assign.lua",
+			"an alias that a lease has may be a new one", scriptsDir + "lib/alias.lua",
 			"  while number > 0 and redis.call('ZSCORE', KEYS[3], '=' .. number) do number = number - 1 end\n", "",
 			redisPkg, "TestHolder_LostLeasesLeaveNoWrongName",
 		},
@@ -25,7 +25,7 @@ func ofHolders() []mutant {
 		},
 		{
 			"a lease that is extended loses its holder", scriptsDir + "lib/prolong.lua",
-			"digits(instant * 1024 + alias)", "digits(instant * 1024)",
+			"instant_text(instant * 1024 + alias)", "instant_text(instant * 1024)",
 			redisPkg, "TestConformance/Holders",
 		},
 		{

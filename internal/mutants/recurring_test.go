@@ -64,7 +64,7 @@ func ofRecurringInRedis() []mutant {
 	return []mutant{
 		{
 			"a letter in Redis has more failures than attempts", scriptsDir + "part.lua",
-			"counted(math.min(failures + 1, most), snoozes)", "counted(failures + 1, snoozes)",
+			"history_counts(math.min(failures + 1, most), snoozes)", "history_counts(failures + 1, snoozes)",
 			redisPkg, suite,
 		},
 		{
@@ -74,12 +74,12 @@ func ofRecurringInRedis() []mutant {
 		},
 		{
 			"the histories that a letter adds are not all counted", scriptsDir + "part.lua",
-			"fresh + (h and 1 or 2)", "fresh + 1",
+			"plan_fresh + (h and 1 or 2)", "plan_fresh + 1",
 			redisPkg, suite,
 		},
 		{
 			"a letter in Redis is not counted as sent", scriptsDir + "part.lua",
-			"  count('sent', letters)\n", "",
+			"  counter_add('sent', letters)\n", "",
 			redisPkg, suite,
 		},
 		{
@@ -89,7 +89,7 @@ func ofRecurringInRedis() []mutant {
 		},
 		{
 			"Redis makes a letter by another schedule than the message has", scriptsDir + "part.lua",
-			"  elseif last_one and repeats and schedule(recs[id]) ~= ARGV[i + 5 * n] then\n    code = CHANGED\n", "",
+			"  elseif last_one and repeats and schedule_of(recs[id]) ~= ARGV[i + 5 * n] then\n    code = CODE_CHANGED\n", "",
 			redisPkg, suite,
 		},
 		{
@@ -99,17 +99,17 @@ func ofRecurringInRedis() []mutant {
 		},
 		{
 			"a letter is not found by its key", scriptsDir + "part.lua",
-			"bury(copy, '', true, key)", "bury(copy, '', true)",
+			"dead_add(copy, '', true, key)", "dead_add(copy, '', true)",
 			redisPkg, suite,
 		},
 		{
 			"the next occurrence follows another schedule than the message has", scriptsDir + "again.lua",
-			"  if repeats and recurs and schedule(record) ~= repeats then return CHANGED end\n", "",
+			"  if repeats and recurs and schedule_of(record) ~= repeats then return CODE_CHANGED end\n", "",
 			redisPkg, suite,
 		},
 		{
 			"an occurrence can have a TTL, which ends the series", scriptsDir + "again.lua",
-			"if ttl > 0 and (recurs or due >= up + ttl) then", "if ttl > 0 and due >= up + ttl then",
+			"if ttl > 0 and (recurs or due >= clock_up + ttl) then", "if ttl > 0 and due >= clock_up + ttl then",
 			redisPkg, suite,
 		},
 		{
@@ -123,7 +123,7 @@ func ofRecurringInRedis() []mutant {
 			redisPkg, suite,
 		},
 		{
-			"the lease that ran out on the last attempt ends a series in Redis", scriptsDir + "lib/sweep.lua",
+			"the lease that ran out on the last attempt ends a series in Redis", scriptsDir + "lib/leases.lua",
 			"begun and failures >= most and not repeats then", "begun and failures >= most then",
 			redisPkg, suite,
 		},

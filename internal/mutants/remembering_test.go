@@ -62,44 +62,44 @@ func ofRememberingInRedis() []mutant {
 	const suite = "TestConformance/Remembering|TestRemember_"
 	return []mutant{
 		{
-			"no time begins in Redis when a message is gone", scriptsDir + "lib/retire.lua",
-			"'@%d', up + span)", "'@%d', up)",
+			"no time begins in Redis when a message is gone", scriptsDir + "lib/remembered.lua",
+			"'@%d', clock_up + span)", "'@%d', clock_up)",
 			redisPkg, suite,
 		},
 		{
-			"messages that are to be remembered are not counted down", scriptsDir + "lib/retire.lua",
+			"messages that are to be remembered are not counted down", scriptsDir + "lib/remembered.lua",
 			"    if span then live = live - 1 end\n", "",
 			redisPkg, suite,
 		},
 		{
-			"a message that is forgotten by Redis frees the dedup id of another", scriptsDir + "lib/retire.lua",
+			"a message that is forgotten by Redis frees the dedup id of another", scriptsDir + "lib/remembered.lua",
 			"if holders[i] == names[2 * i] then", "if holders[i] then",
 			redisPkg, suite,
 		},
 		{
-			"Redis forgets one more than the bound", scriptsDir + "lib/retire.lua",
-			"if next - first <= REMEMBERED then break end", "if next - first < REMEMBERED then break end",
+			"Redis forgets one more than the bound", scriptsDir + "lib/remembered.lua",
+			"if next - first <= REMEMBERED_MOST then break end", "if next - first < REMEMBERED_MOST then break end",
 			redisPkg, suite,
 		},
 		{
-			"messages that Redis forgets early are not counted", scriptsDir + "lib/retire.lua",
-			"  count('forgotten', early)\n", "",
+			"messages that Redis forgets early are not counted", scriptsDir + "lib/remembered.lua",
+			"  counter_add('forgotten', early)\n", "",
 			redisPkg, suite,
 		},
 		{
-			"the first write of a claim that forgets needs memory", scriptsDir + "lib/retire.lua",
-			"  if #drop > 0 then redis.call('HDEL', KEYS[1], unpack(drop)) end\n  if text and text ~= windows then redis.call('HSET', KEYS[1], 'windows', text) end\n",
-			"  if text and text ~= windows then redis.call('HSET', KEYS[1], 'windows', text) end\n  if #drop > 0 then redis.call('HDEL', KEYS[1], unpack(drop)) end\n",
+			"the first write of a claim that forgets needs memory", scriptsDir + "lib/remembered.lua",
+			"  if #drop > 0 then redis.call('HDEL', KEYS[1], unpack(drop)) end\n  if text and text ~= partition_windows then redis.call('HSET', KEYS[1], 'windows', text) end\n",
+			"  if text and text ~= partition_windows then redis.call('HSET', KEYS[1], 'windows', text) end\n  if #drop > 0 then redis.call('HDEL', KEYS[1], unpack(drop)) end\n",
 			redisPkg, suite,
 		},
 		{
 			"claims of Redis forget nothing", scriptsDir + "claim.lua",
-			"  if windows and not answer then retire({}) end\n", "",
+			"  if partition_windows and not answer then remembered_retire({}) end\n", "",
 			redisPkg, suite,
 		},
 		{
 			"a message that was replaced in the same push is new", scriptsDir + "lib/known.lua",
-			"local span = spans[id] or windows and", "local span = windows and",
+			"local span = known_spans[id] or partition_windows and", "local span = partition_windows and",
 			redisPkg, suite,
 		},
 		{
@@ -109,17 +109,17 @@ func ofRememberingInRedis() []mutant {
 		},
 		{
 			"an id is known in Redis after its time", scriptsDir + "lib/known.lua",
-			"lasting[ids[i]] = ends and ends > now", "lasting[ids[i]] = ends",
+			"known_gone[ids[i]] = ends and ends > clock_now", "known_gone[ids[i]] = ends",
 			redisPkg, suite,
 		},
 		{
 			"sends that are repetitions are not counted", scriptsDir + "push.lua",
-			"  count('deduplicated', deduplicated)\n", "",
+			"  counter_add('deduplicated', deduplicated)\n", "",
 			redisPkg, suite,
 		},
 		{
-			"messages that others replace are not remembered", scriptsDir + "lib/stow.lua",
-			"  if windows and #brief > 0 then retire(brief) end\n", "",
+			"messages that others replace are not remembered", scriptsDir + "lib/accept.lua",
+			"  if partition_windows and #brief > 0 then remembered_retire(brief) end\n", "",
 			redisPkg, suite,
 		},
 	}

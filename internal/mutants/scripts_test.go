@@ -6,42 +6,42 @@ func ofTheScripts() []mutant {
 	return []mutant{
 		{
 			"a push is not remembered", scriptsDir + "push.lua",
-			"  remember('p:' .. ARGV[3], ARGV[4], answer)\n", "",
+			"  calls_remember('p:' .. ARGV[3], ARGV[4], answer)\n", "",
 			redisPkg, suite,
 		},
 		{
 			"a claim is not remembered", scriptsDir + "claim.lua",
-			"  remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)\n", "",
+			"  calls_remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)\n", "",
 			redisPkg, suite,
 		},
 		{
 			"an empty claim that may have been tried before is not remembered", scriptsDir + "claim.lua",
-			"(handed > 0 or ARGV[6] == '1')", "handed > 0",
+			"(reply_size > 0 or ARGV[6] == '1')", "reply_size > 0",
 			redisPkg, suite,
 		},
 		{
-			"leases that ran out are not counted as failures", scriptsDir + "lib/sweep.lua",
+			"leases that ran out are not counted as failures", scriptsDir + "lib/leases.lua",
 			"failures, doubt = failures + 1, 'c'", "doubt = 'c'",
 			redisPkg, suite,
 		},
 		{
-			"leases that ran out are not counted", scriptsDir + "lib/sweep.lua",
-			"count('lease_lost', n)", "",
+			"leases that ran out are not counted", scriptsDir + "lib/leases.lua",
+			"counter_add('lease_lost', n)", "",
 			redisPkg, suite,
 		},
 		{
-			"a message of a lease that ran out lives on though it was cancelled", scriptsDir + "lib/sweep.lua",
+			"a message of a lease that ran out lives on though it was cancelled", scriptsDir + "lib/leases.lua",
 			"if stop[i] then", "if false then",
 			redisPkg, suite,
 		},
 		{
 			"older calls are answered like new ones", scriptsDir + "lib/calls.lua",
-			"return nil, last and older(number, last)", "return nil, false",
+			"return nil, last and calls_older(number, last)", "return nil, false",
 			redisPkg, suite,
 		},
 		{
 			"a management call is not remembered by Redis", scriptsDir + "lib/steps.lua",
-			"  remember('m:' .. ARGV[3], ARGV[4], (from + done) .. ' ' .. text)\n", "",
+			"  calls_remember('m:' .. ARGV[3], ARGV[4], (steps_from + done) .. ' ' .. text)\n", "",
 			redisPkg, "TestPromise4_LostReplyOfManagement",
 		},
 		{
@@ -51,16 +51,16 @@ func ofTheScripts() []mutant {
 		},
 		{
 			"older settings replace later ones", scriptsDir + "configure.lua",
-			"if (tonumber(s[7]) or 0) > tonumber(ARGV[3]) then", "if (tonumber(s[7]) or 0) < 0 then",
+			"if (tonumber(partition_version) or 0) > tonumber(ARGV[3]) then", "if (tonumber(partition_version) or 0) < 0 then",
 			redisPkg, "TestConfigure_OlderSettings",
 		},
 		{
 			"a push does not look at the version of the settings", scriptsDir + "push.lua",
-			"if s[7] ~= ARGV[9] then return {-3, s[7] or '0'} end\n", "",
+			"if partition_version ~= ARGV[9] then return {-3, partition_version or '0'} end\n", "",
 			redisPkg, "TestPush_|TestPush_FlushedQueueIsCreatedAgain",
 		},
 		{
-			"nobody notes how long records are", scriptsDir + "lib/grow.lua",
+			"nobody notes how long records are", scriptsDir + "lib/largest.lua",
 			"if largest > noted then", "if largest < 0 then",
 			redisPkg, "TestClaim_EmptyPartitionForgetsThatRecordsWereLong",
 		},

@@ -84,7 +84,7 @@ func TestScripts_HeadersAgreeWithBodies(t *testing.T) {
 			checkKeys(t, h, s.source)
 			checkArgs(t, h, s.source)
 			text := readScript(name + ".lua")
-			checkCodes(t, h, withoutComments(text)+usedFragments(text, "lost", "failed", "prolong", "stow"))
+			checkCodes(t, h, withoutComments(text)+usedFragments(text, "lost", "failed", "prolong", "accept"))
 		})
 	}
 }
@@ -162,7 +162,7 @@ func checkCodes(t *testing.T, h header, body string) {
 	t.Helper()
 	var used []string
 	for c := store.CodeOK + 1; c <= store.CodeKnown; c++ {
-		if regexp.MustCompile(`\b` + strings.ToUpper(c.String()) + `\b`).MatchString(body) {
+		if regexp.MustCompile(`\bCODE_` + strings.ToUpper(c.String()) + `\b`).MatchString(body) {
 			used = append(used, c.String())
 		}
 	}
@@ -182,17 +182,17 @@ func checkCodes(t *testing.T, h header, body string) {
 func TestScripts_CodesAreThoseOfTheStore(t *testing.T) {
 	t.Parallel()
 	var names, numbers []string
-	for _, m := range regexp.MustCompile(`local ([A-Z_, ]+) = ([\d, ]+)`).FindAllStringSubmatch(readScript("lib/codes.lua"), -1) {
+	for _, m := range regexp.MustCompile(`local ([A-Z_, ]+) = ([\d, ]+)`).FindAllStringSubmatch(readScript("lib/code.lua"), -1) {
 		names = append(names, strings.Split(m[1], ", ")...)
 		numbers = append(numbers, strings.Split(m[2], ", ")...)
 	}
 	for i, name := range names {
-		if c := store.Code(i); strings.ToUpper(c.String()) != name || numbers[i] != strconv.Itoa(i) {
-			t.Errorf("codes.lua has %s = %s, store.Code %d is %s", name, numbers[i], i, c)
+		if c := store.Code(i); "CODE_"+strings.ToUpper(c.String()) != name || numbers[i] != strconv.Itoa(i) {
+			t.Errorf("code.lua has %s = %s, store.Code %d is %s", name, numbers[i], i, c)
 		}
 	}
 	if len(names) != int(store.CodeKnown)+1 || len(numbers) != len(names) {
-		t.Errorf("codes.lua has %d names and %d numbers, want %d", len(names), len(numbers), store.CodeKnown+1)
+		t.Errorf("code.lua has %d names and %d numbers, want %d", len(names), len(numbers), store.CodeKnown+1)
 	}
 }
 
@@ -214,7 +214,7 @@ func TestScripts_FollowTheRules(t *testing.T) {
 			t.Errorf("%s reads TIME %d times", name, n)
 		}
 	}
-	if !strings.Contains(readScript("lib/fetch.lua"), fmt.Sprintf("BUDGET = %d\n", store.MaxBatchBytes)) {
+	if !strings.Contains(readScript("lib/fetch.lua"), fmt.Sprintf("fetch_budget = %d\n", store.MaxBatchBytes)) {
 		t.Error("the budget of fetch.lua is not store.MaxBatchBytes")
 	}
 }

@@ -59,10 +59,10 @@ func readScript(name string) string {
 	return string(text)
 }
 
-// usedIn returns what a line "-- USES a b" names.
+// usedIn returns what a line "-- USES a b" names, and nothing for "-- USES -".
 func usedIn(line string) []string {
-	names, ok := strings.CutPrefix(line, "-- USES ")
-	if !ok {
+	names, _ := strings.CutPrefix(line, "-- USES ")
+	if names == line || names == "-\n" {
 		return nil
 	}
 	return strings.Fields(names)

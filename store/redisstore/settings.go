@@ -42,7 +42,7 @@ func settingsFields() []string {
 	return append([]string{"layout", "version", "partitions", "changed_by"}, settingsNames()...)
 }
 
-// settingsNames are those of lib/names.lua.
+// settingsNames are those of lib/settings.lua.
 func settingsNames() []string {
 	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "history", "max_history", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for", "deleting"}
 }

@@ -14,69 +14,68 @@
 -- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 128; with a history 7 more and one for each 128, 6 more when others are pushed out, with keys 8 more, of 250 messages at most; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; half of that with a history
 -- RETRY safe: a master issues no receipt twice, and one whose message is gone is answered so
 -- EMITS -
--- USES open codes record fetch receipt history count clock retire forget place leases lost answer
-if not s[1] then return {-1, ''} end
+-- USES partition code clock record fields fetch receipt history counter remembered remove answer index donelimits done
+if not partition_layout then return {-1, ''} end
+if partition_windows or partition_keeps_done then clock_read() end -- or nothing needs the time
 local n, kind = #ARGV - 1, ARGV[#ARGV]
 local ids = {unpack(ARGV, 1, n)}
 if kind ~= 'ids' then
   for i = 1, n do ids[i] = string.sub(ids[i], 1, 26) end
 end
-local lay, shelve, shed
-if keeps then
--- USES lists unshelve shed done
-end
 if kind == 'keyed' then
-  local at, mine, recs, late, last = leases(1, keeps and math.min(n, 250) or n, keeps and 'all' or 'keyed')
-  local past_of = keeps and history(mine) or {}
+-- USES held lost
+  local at, mine, recs, late, last = held_receipts(1, partition_keeps_done and math.min(n, 250) or n, partition_keeps_done and 'all' or 'keyed')
+  local histories = partition_keeps_done and history_read(mine) or {}
   local receipts, keys, acked = {}, {}, {}
   for j = 1, #at do
     receipts[j], acked[mine[j]] = ARGV[at[j]], at[j]
-    local _, _, key = parse(recs[mine[j]])
+    local _, _, key = record_parse(recs[mine[j]])
     if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
-    if keeps then lay(mine[j], recs[mine[j]], past_of[j], 'a', attempt_of(receipts[j])) end
+    if partition_keeps_done then done_add(mine[j], recs[mine[j]], histories[j], 'a', receipt_attempt(receipts[j])) end
   end
   for _, i in ipairs(late) do
     local done = acked[ids[i]]
-    say(i, done and done < i and GONE or lost(ARGV[i], 'a'))
+    answer_add(i, done and done < i and CODE_GONE or lost_code(ARGV[i], 'a'))
   end
   if #at > 0 then
-    if keeps then shelve() end
+    if partition_keeps_done then done_write() end
     redis.call('ZREM', KEYS[3], unpack(receipts))
-    forget(mine, keys)
-    count('acked', #at)
+    remove_messages(mine, keys)
+    counter_add('acked', #at)
   end
-  return {last, table.concat(odd, ' ')}
+  return {last, answer_text()}
 end
 -- Without keys nothing need be read, if it turns out that all of them were leased, but for
 -- the history.
 local recs
-if keeps then
-  recs, n = fetch(ids)
+if partition_keeps_done then
+  recs, n = fetch_records(ids)
   ids = {unpack(ids, 1, n)}
 end
 local removed, mine, at = redis.call('ZREM', KEYS[3], unpack(ARGV, 1, n)), ids, {}
 if removed < n then
+-- USES state
   mine = {}
   local acked = {}
   for i = 1, n do
-    local id, attempt = ids[i], attempt_of(ARGV[i])
+    local id, attempt = ids[i], receipt_attempt(ARGV[i])
     if acked[id] or redis.call('HEXISTS', KEYS[2], id) == 0 then
-      say(i, GONE)
-    elseif place(id) or attempt ~= past(tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1 then
-      say(i, LEASE_LOST)
+      answer_add(i, CODE_GONE)
+    elseif state_of(id) or attempt ~= history_parse(partition_tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1 then
+      answer_add(i, CODE_LEASE_LOST)
     else -- it is there, but in no state: it was leased until now
       mine[#mine + 1], at[#at + 1], acked[id] = id, i, true
     end
   end
 end
-if keeps then
-  local past_of = history(mine)
+if partition_keeps_done then
+  local histories = history_read(mine)
   for j = 1, #mine do
     local i = at[j] or j
-    lay(mine[j], recs[i], past_of[j], 'a', attempt_of(ARGV[i]))
+    done_add(mine[j], recs[i], histories[j], 'a', receipt_attempt(ARGV[i]))
   end
-  shelve()
+  done_write()
 end
-forget(mine, {})
-count('acked', removed)
-return {n, table.concat(odd, ' ')}
+remove_messages(mine, {})
+counter_add('acked', removed)
+return {n, answer_text()}

@@ -17,41 +17,39 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record schedule expiring grow fetch receipt history count retire forget plan lists bury leases lost wake answer
-if not s[1] then return {-1, ''} end
-if keeps then
--- USES unshelve shed done
-end
-local n, cancelled, repeated, longest, before = (#ARGV - 3) / 4, 0, 0, 0, first()
-local at, ids, recs, late, last = leases(4, 3 + n, 'all')
-local past_of, stop = history(ids), cancelling(ids)
+-- USES partition code clock instant record schedule expiry largest fields fetch receipt history counter remembered remove index donelimits done plan dead held lost wake answer
+if not partition_layout then return {-1, ''} end
+clock_read()
+local n, cancelled, repeated, longest, before = (#ARGV - 3) / 4, 0, 0, 0, wake_first()
+local at, ids, recs, late, last = held_receipts(4, 3 + n, 'all')
+local histories, stop = history_read(ids), history_cancels(ids)
 local function due_of(text)
   text = string.match(text, '^%S+')
-  return string.byte(text) == 64 and math.max(now, tonumber(string.sub(text, 2))) or after(text)
+  return string.byte(text) == 64 and math.max(clock_now, tonumber(string.sub(text, 2))) or instant_after(text)
 end
 local function renew(i, id, h, expiry, key, start)
-  local ttl, body, record, deliveries = tonumber(ARGV[i + 2 * n]), ARGV[i + 3 * n], recs[id], attempt_of(ARGV[i])
-  local ends = ttl > 0 and up + ttl or 0
+  local ttl, body, record, deliveries = tonumber(ARGV[i + 2 * n]), ARGV[i + 3 * n], recs[id], receipt_attempt(ARGV[i])
+  local ends = ttl > 0 and clock_up + ttl or 0
   if body ~= '' then record = string.sub(record, 1, start) .. string.sub(body, 2) end
   if body ~= '' or ends ~= expiry then
-    blank[#blank + 1], blank[#blank + 2] = id, expiring(record, ends)
+    plan_records[#plan_records + 1], plan_records[#plan_records + 2] = id, expiry_set(record, ends)
     longest = math.max(longest, #record)
   end
   if key ~= '' and ends ~= expiry then
-    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, ends > 0 and id .. ' ' .. ends or id
+    plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'k:' .. key, ends > 0 and id .. ' ' .. ends or id
   end
-  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, deliveries .. '.' .. deliveries .. ' 0 g'
-  if h then free[#free + 1] = 'f:' .. id else fresh = fresh + 1 end
-  again(id, due_of(ARGV[i + n]))
+  plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'h:' .. id, deliveries .. '.' .. deliveries .. ' 0 g'
+  if h then plan_free[#plan_free + 1] = 'f:' .. id else plan_fresh = plan_fresh + 1 end
+  plan_again(id, due_of(ARGV[i + n]))
 end
 -- refused(): why the next occurrence of a message with a record cannot be as it is asked for,
 -- if so.
 local function refused(i, record)
   local due, ttl, repeats = due_of(ARGV[i + n]), tonumber(ARGV[i + 2 * n]), string.match(ARGV[i + n], ' (.*)')
-  if due > up + ARGV[3] then return TOO_FAR end
-  local recurs = select(5, parse(record))
-  if ttl > 0 and (recurs or due >= up + ttl) then return EXPIRES end
-  if repeats and recurs and schedule(record) ~= repeats then return CHANGED end
+  if due > clock_up + ARGV[3] then return CODE_TOO_FAR end
+  local recurs = select(5, record_parse(record))
+  if ttl > 0 and (recurs or due >= clock_up + ttl) then return CODE_EXPIRES end
+  if repeats and recurs and schedule_of(record) ~= repeats then return CODE_CHANGED end
 end
 -- settled_by(): the item that settles the j-th of the leased receipts: of those that name it
 -- the first that is not refused, or the last.
@@ -59,7 +57,7 @@ local function settled_by(j)
   local i, m, record = at[j], 1, recs[ids[j]]
   while not stop[j] and refused(i, record) and m <= #late do
     if ARGV[late[m]] == ARGV[i] then
-      say(i - 3, refused(i, record))
+      answer_add(i - 3, refused(i, record))
       i = table.remove(late, m)
     else
       m = m + 1
@@ -68,37 +66,37 @@ local function settled_by(j)
   return i
 end
 for j = 1, #at do
-  local i, id, h, code = settled_by(j), ids[j], past_of[j], OK
-  local most, expiry, key, start = parse(recs[id])
+  local i, id, h, code = settled_by(j), ids[j], histories[j], CODE_OK
+  local most, expiry, key, start = record_parse(recs[id])
   if stop[j] then
-    leave(id, recs[id], key, h, 'c', attempt_of(ARGV[i]))
-    cancelled, code = cancelled + 1, CANCELLED
+    plan_end(id, recs[id], key, h, 'c', receipt_attempt(ARGV[i]))
+    cancelled, code = cancelled + 1, CODE_CANCELLED
   elseif refused(i, recs[id]) then
     code = refused(i, recs[id])
   elseif not most then
-    local _, failures = past(h)
-    note(id, h, attempt_of(ARGV[i]), failures, 'g', recs[id] and 'record corrupt' or 'record missing')
-    bury(id, nil, false)
-    code = DEAD
+    local _, failures = history_parse(h)
+    plan_history(id, h, receipt_attempt(ARGV[i]), failures, 'g', recs[id] and 'record corrupt' or 'record missing')
+    dead_add(id, nil, false)
+    code = CODE_DEAD
   else
     renew(i, id, h, expiry, key, start)
     repeated = repeated + 1
   end
-  if code ~= TOO_FAR and code ~= EXPIRES and code ~= CHANGED then ended[#ended + 1] = ARGV[i] end
-  say(i - 3, code)
+  if code ~= CODE_TOO_FAR and code ~= CODE_EXPIRES and code ~= CODE_CHANGED then plan_ended[#plan_ended + 1] = ARGV[i] end
+  answer_add(i - 3, code)
 end
-if #ended > 0 then
-  entomb()
+if #plan_ended > 0 then
+  dead_write()
   if longest > 0 then redis.call('ZREM', KEYS[3], '-') end
-  grow(longest)
-  settle()
-  count('repeated', repeated)
-  count('cancelled', cancelled)
-  wake(before, earliest)
+  largest_note(longest)
+  plan_write()
+  counter_add('repeated', repeated)
+  counter_add('cancelled', cancelled)
+  wake_consumers(before, plan_earliest)
 end
 for _, i in ipairs(late) do
-  local code = lost(ARGV[i], 'g')
-  if code == OK and redis.call('ZSCORE', KEYS[5], string.sub(ARGV[i], 1, 26)) then code = DEAD end
-  say(i - 3, code)
+  local code = lost_code(ARGV[i], 'g')
+  if code == CODE_OK and redis.call('ZSCORE', KEYS[5], string.sub(ARGV[i], 1, 26)) then code = CODE_DEAD end
+  answer_add(i - 3, code)
 end
-return {last - 3, table.concat(odd, ' ')}
+return {last - 3, answer_text()}

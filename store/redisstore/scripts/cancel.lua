@@ -20,12 +20,13 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; at most 16 redis.calls, 20 more with a history, of 250 waiting messages at most, one more for each 128 messages, two for each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; half of that with a history
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS stop, for each leased message
--- USES open codes time calls record fetch receipt history count retire forget lists exhume place refs steps
-if not s[1] then return {-1, ''} end
-local again = before()
-if again then return again end
+-- USES partition code clock calls record fields fetch receipt history counter remembered remove state refs answer steps index donelimits done
+if not partition_layout then return {-1, ''} end
+clock_read()
+local repeated = steps_repeated()
+if repeated then return repeated end
 local ids = {unpack(ARGV, 7)}
-for i = 1, #ids do ids[i] = named(ids[i]) or '-' end
+for i = 1, #ids do ids[i] = refs_id(ids[i]) or '-' end
 local held, want, index, seen = redis.call('ZMSCORE', KEYS[4], unpack(ids)), {}, {}, {}
 for i = 1, #ids do
   if held[i] and not seen[ids[i]] then
@@ -33,25 +34,21 @@ for i = 1, #ids do
     want[#want + 1], index[#index + 1] = ids[i], i
   end
 end
-local recs, n = fetch(keeps and {unpack(want, 1, 250)} or want)
+local recs, n = fetch_records(partition_keeps_done and {unpack(want, 1, 250)} or want)
 local done = n < #want and index[n + 1] - 1 or #ids
 local cancelled, removed, buried, keys = {}, {}, {}, {}
-local lay, shelve, shed
-if keeps then
--- USES unshelve shed done
-end
-local past_of = keeps and history(want) or {}
+local histories = partition_keeps_done and history_read(want) or {}
 for j = 1, n do
-  local _, _, key = parse(recs[j])
+  local _, _, key = record_parse(recs[j])
   cancelled[index[j]], removed[j] = true, want[j]
   if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
-  if keeps then lay(want[j], recs[j], past_of[j], 'c', (past(past_of[j]))) end
+  if partition_keeps_done then done_add(want[j], recs[j], histories[j], 'c', (history_parse(histories[j]))) end
 end
 if #removed > 0 then
-  if keeps then shelve() end
+  if partition_keeps_done then done_write() end
   redis.call('ZREM', KEYS[4], unpack(removed))
-  forget(removed, keys)
-  count('cancelled', #removed)
+  remove_messages(removed, keys)
+  counter_add('cancelled', #removed)
 end
 if ARGV[6] == '1' then
   local dead = redis.call('ZMSCORE', KEYS[5], unpack(ids))
@@ -63,22 +60,22 @@ if ARGV[6] == '1' then
 end
 if #buried > 0 then
   redis.call('ZREM', KEYS[5], unpack(buried))
-  exhume(buried)
-  forget(buried, {})
-  count('purged', #buried)
+  index_remove(KEYS[1], buried)
+  remove_messages(buried, {})
+  counter_add('purged', #buried)
 end
 for i = 1, done do
-  local where = not cancelled[i] and place(ids[i])
+  local where = not cancelled[i] and state_of(ids[i])
   if where == 'leased' then
     redis.call('ZREM', KEYS[3], '-')
     local fresh = redis.call('HSET', KEYS[1], 'x:' .. ids[i], '1')
     if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'stops', fresh) end
     redis.pcall('PUBLISH', ARGV[1], 'stop ' .. ARGV[2] .. ' ' .. ids[i])
-    say(i, RUNNING)
+    answer_add(steps_from + i, CODE_RUNNING)
   elseif where == 'dead' then
-    say(i, DEAD)
+    answer_add(steps_from + i, CODE_DEAD)
   elseif not cancelled[i] then
-    say(i, NOT_FOUND)
+    answer_add(steps_from + i, CODE_NOT_FOUND)
   end
 end
-return finish(done, table.concat(odd, ' '))
+return steps_finish(done, answer_text())

@@ -22,53 +22,50 @@
 -- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; at most 5 more for a consumer without an alias, and one for each alias where bounds were lost; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed; likewise where there is a history, and up to 20 for what becomes done. Copies 1.25 MiB of records at most, or 1 MiB and one larger record; half of that with a history
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES open time record fetch receipt history count retire forget plan lists bury calls alias assign crash sweep ready hand deliver
-if s[10] then
--- USES unshelve shed done
-  if not keeps then lay = nil end
-end
-if ARGV[9] ~= '' and s[7] ~= ARGV[9] then return {3, s[7] or '0'} end
-if not s[1] then return {0, tonumber(ARGV[8])} end
-local answer, stale = recall('c:' .. ARGV[1], ARGV[2])
+-- USES partition clock instant record fields fetch receipt history counter remembered remove index donelimits done plan dead calls leased alias crash leases ready reply deliver
+clock_read()
+if ARGV[9] ~= '' and partition_version ~= ARGV[9] then return {3, partition_version or '0'} end
+if not partition_layout then return {0, tonumber(ARGV[8])} end
+local answer, stale = calls_recall('c:' .. ARGV[1], ARGV[2])
 if stale then return {2, 0} end
 if ARGV[6] == '2' then answer = answer or '' end
-local lease = soonest()
-if not answer and lease <= now then
-  sweep(tonumber(ARGV[7]))
-  lease = soonest()
+local lease = leases_soonest()
+if not answer and lease <= clock_now then
+  leases_sweep(tonumber(ARGV[7]))
+  lease = leases_soonest()
 end
 local more = false
-if s[8] and not answer then
--- USES exhume trim
-  more = trim()
+if partition_dead_limits and not answer then
+-- USES deadlimits
+  more = deadlimits_apply()
 end
-if s[10] and not answer then
-  local left = shed(500)
-  if not keeps and not left then redis.call('HDEL', KEYS[1], 'done') end
+if partition_done_limits and not answer then
+  local left = donelimits_apply(500)
+  if not partition_keeps_done and not left then redis.call('HDEL', KEYS[1], 'done') end
   more = more or left
 end
 if answer then
-  replay(answer)
-elseif s[4] ~= '1' then
-  hand_out(tonumber(ARGV[3]), ARGV[5] == '1', lease)
-  if handed > 0 and ARGV[5] ~= '1' then lease = math.min(lease, up + ARGV[4]) end
+  reply_again(answer)
+elseif not partition_paused then
+  deliver_due(tonumber(ARGV[3]), ARGV[5] == '1', lease)
+  if reply_size > 0 and ARGV[5] ~= '1' then lease = math.min(lease, clock_up + ARGV[4]) end
 end
-local where = table.concat(places, ' ')
-if not answer and (handed > 0 or ARGV[6] == '1') then
-  if handed == 0 then redis.call('ZREM', KEYS[3], '-') end
-  remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)
+local where = table.concat(reply_runs, ' ')
+if not answer and (reply_size > 0 or ARGV[6] == '1') then
+  if reply_size == 0 then redis.call('ZREM', KEYS[3], '-') end
+  calls_remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)
 end
-local next = more and math.min(lease, now + 100) or lease
-if s[4] ~= '1' then
+local next = more and math.min(lease, clock_now + 100) or lease
+if not partition_paused then
   next = math.min(next, tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge)
 end
-if next == math.huge and s[6] and not s[10] and redis.call('HLEN', KEYS[2]) == 1 then
+if next == math.huge and partition_largest and not partition_done_limits and redis.call('HLEN', KEYS[2]) == 1 then
   redis.call('HDEL', KEYS[1], 'largest')
 end
-local wait = math.max(0, math.min(tonumber(ARGV[8]), (next - now) * 1000 - t[2] % 1000))
-local status = not answer and s[4] == '1' and 1 or 0
-if handed == 0 then
-  if windows and not answer then retire({}) end
+local wait = math.max(0, math.min(tonumber(ARGV[8]), (next - clock_now) * 1000 - clock_micros))
+local status = not answer and partition_paused and 1 or 0
+if reply_size == 0 then
+  if partition_windows and not answer then remembered_retire({}) end
   return {status, wait}
 end
-return {status, wait, where, table.concat(failed, ' '), unpack(records)}
+return {status, wait, where, table.concat(reply_histories, ' '), unpack(reply_records)}

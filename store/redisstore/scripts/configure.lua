@@ -16,18 +16,18 @@
 -- ARGV[6] room | int | messages | how many live messages the partition holds at most; 0: no limit
 -- ARGV[7] keep | text | - | "ms n": for how long and how many dead messages are kept, 0: no limit; empty: neither is limited
 -- ARGV[8] done | text | - | "ms n": for how long and how many done messages are kept; empty: none are
--- ARGV[9...] what lib/names.lua lists | text | - | -
--- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/names.lua lists}
+-- ARGV[9...] what lib/settings.lua lists | text | - | -
+-- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/settings.lua lists}
 -- CODES -
 -- COST O(1); at most 17 redis.calls
 -- RETRY safe: a repetition sets the same
 -- EMITS wake, when the partition is no longer paused
--- USES open create names
-if (tonumber(s[7]) or 0) > tonumber(ARGV[3]) then
-  return redis.call('HMGET', KEYS[1], 'layout', 'version', 'partitions', 'changed_by', unpack(names))
+-- USES partition create settings
+if (tonumber(partition_version) or 0) > tonumber(ARGV[3]) then
+  return redis.call('HMGET', KEYS[1], 'layout', 'version', 'partitions', 'changed_by', unpack(settings_names))
 end
 redis.call('ZREM', KEYS[3], '-')
-if not s[1] then create() end
+if not partition_layout then create_partition() end
 local set, clear, paused = {'version', ARGV[3], 'partitions', ARGV[4]}, {'-'}, false
 local function put(name, value)
   if value == '' or value == '0' then
@@ -41,9 +41,9 @@ end
 put('changed_by', ARGV[5])
 put('room', ARGV[6])
 put('keep', ARGV[7])
-put('done', ARGV[8] == '' and s[10] and '0 0' or ARGV[8])
-for i = 1, #names do put(names[i], ARGV[8 + i]) end
+put('done', ARGV[8] == '' and partition_done_limits and '0 0' or ARGV[8])
+for i = 1, #settings_names do put(settings_names[i], ARGV[8 + i]) end
 redis.call('HSET', KEYS[1], unpack(set))
 redis.call('HDEL', KEYS[1], unpack(clear))
-if s[4] == '1' and not paused then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
+if partition_paused and not paused then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
 return {}

@@ -18,11 +18,11 @@
 -- COST O(1), however many messages there are: their memory is freed by another thread; 9 redis.calls
 -- RETRY safe: a repetition finds what the first call has left
 -- EMITS wake, so that consumers learn of it
--- USES open alias
+-- USES partition leased
 local last = string.format('%d', ARGV[3] + 1)
-if s[7] == last and not s[1] then return 0 end
-if s[7] ~= ARGV[3] then return 2 end
-local messages = redis.call('ZCOUNT', KEYS[3], '-inf', LEASES) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
+if partition_version == last and not partition_layout then return 0 end
+if partition_version ~= ARGV[3] then return 2 end
+local messages = redis.call('ZCOUNT', KEYS[3], '-inf', LEASED_RANGE) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
 if ARGV[4] == '0' and messages > 0 then return 1 end
 -- Without a layout there is no partition; its version refuses the settings of before. Its
 -- calls stay known, so that none is taken for a new one by a partition that comes after it.

@@ -9,7 +9,8 @@
 -- COST O(n log N), N the leases of the partition, n <= 500; 5 redis.calls
 -- RETRY safe: a repetition extends from its own time on, and never shortens
 -- EMITS -
--- USES open codes time history answer alias prolong
-if not s[1] then return {-1, ''} end
-prolong(#ARGV / 2)
-return {#ARGV / 2, table.concat(odd, ' ')}
+-- USES partition code clock instant fields history answer leased prolong
+if not partition_layout then return {-1, ''} end
+clock_read()
+prolong_leases(#ARGV / 2)
+return {#ARGV / 2, answer_text()}

@@ -14,22 +14,23 @@
 -- COST O(log N), N the messages of the partition; at most 12 redis.calls; copies one record
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time receipt history alias place refs unwrap
-if not s[1] then return {} end
-local id = named(ARGV[1])
-if not id and s[10] then
+-- USES partition clock fields receipt history state refs past
+if not partition_layout then return {} end
+clock_read()
+local id = refs_id(ARGV[1])
+if not id and partition_done_limits then
   local list = redis.call('HGET', KEYS[8], 'd' .. string.sub(ARGV[1], 2)) or ''
   id = string.match(list, '%S+$')
 end
 if not id then return {} end
-local where, at = place(id)
+local where, at = state_of(id)
 if not where then
-  at = s[10] and redis.call('ZSCORE', KEYS[7], id)
+  at = partition_done_limits and redis.call('ZSCORE', KEYS[7], id)
   if not at then return {} end
-  local h, text, record, size = unwrap(redis.call('HGET', KEYS[8], id))
+  local h, text, record, size = past_parse(redis.call('HGET', KEYS[8], id))
   return {'done', id, at, record, h, text, false, size}
 end
-if where == 'due' then where = tonumber(at) <= now and 'ready' or 'scheduled' end
+if where == 'due' then where = tonumber(at) <= clock_now and 'ready' or 'scheduled' end
 local more, holder = redis.call('HMGET', KEYS[1], 'h:' .. id, 'f:' .. id, 'x:' .. id), false
 if where == 'leased' then
   holder = redis.call('HGET', KEYS[6], 'a:' .. at % 1024)

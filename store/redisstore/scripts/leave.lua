@@ -7,14 +7,15 @@
 -- COST O(n), n <= 500 the consumers; 4 redis.calls, 2 when there is nothing to drop
 -- RETRY safe: a repetition finds nothing to drop. The numbers stay, so a claim that arrives late hands out nothing
 -- EMITS -
--- USES time
+-- USES clock
+clock_read()
 local fields, short, long = {}, {}, {}
 for i = 1, #ARGV do fields[i] = 'c:' .. ARGV[i] end
 local memories = redis.call('HMGET', KEYS[1], unpack(fields))
 for i = 1, #fields do
   local number = string.match(memories[i] or '', '^%d+ (%d+:?%d*) =$')
   if number then
-    short[#short + 1], short[#short + 2] = fields[i], now .. ' ' .. number .. ' '
+    short[#short + 1], short[#short + 2] = fields[i], clock_now .. ' ' .. number .. ' '
     long[#long + 1] = fields[i] .. '='
   end
 end

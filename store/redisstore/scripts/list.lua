@@ -18,13 +18,14 @@
 -- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls, of leased ones 6, and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time record fetch history alias zsets unwrap
-if not s[1] then return {0} end
-local low, high = bounds(ARGV[1])
-if ARGV[4] ~= '' then low = math.max(low, beyond(ARGV[1], ARGV[4], ARGV[5])) end
+-- USES partition clock record fields fetch history leased ranks past
+if not partition_layout then return {0} end
+clock_read()
+local low, high = ranks_bounds(ARGV[1])
+if ARGV[4] ~= '' then low = math.max(low, ranks_beyond(ARGV[1], ARGV[4], ARGV[5])) end
 local stop = math.min(low + ARGV[2], high)
 if low >= stop then return {0} end
-local found = range(ARGV[1], low, stop - 1)
+local found = ranks_range(ARGV[1], low, stop - 1)
 local members, ids = {}, {}
 for i = 1, #found, 2 do
   members[#members + 1] = found[i]
@@ -32,28 +33,28 @@ for i = 1, #found, 2 do
 end
 local done = ARGV[1] == 'done'
 local function shelved(all, from, to) return redis.call('HMGET', KEYS[8], unpack(all, from, to)) end
-local recs, n = fetch(ids, done and shelved)
+local recs, n = fetch_records(ids, done and shelved)
 ids = {unpack(ids, 1, n)}
-local past_of, stopping, texts, sizes, holders = {}, {}, {}, {}, {}
+local histories, stopping, texts, sizes, holders = {}, {}, {}, {}, {}
 if ARGV[1] == 'leased' then
   for i = 1, n do holders[i] = 'a:' .. found[2 * i] % 1024 end
   holders = redis.call('HMGET', KEYS[6], unpack(holders))
 end
 if done then
-  for i = 1, n do past_of[i], texts[i], recs[i], sizes[i] = unwrap(recs[i]) end
+  for i = 1, n do histories[i], texts[i], recs[i], sizes[i] = past_parse(recs[i]) end
 else
-  past_of, stopping = history(ids), cancelling(ids)
-  if tried > 0 then texts = redis.call('HMGET', KEYS[1], unpack(prefixed('f:', ids))) end
+  histories, stopping = history_read(ids), history_cancels(ids)
+  if partition_tried > 0 then texts = redis.call('HMGET', KEYS[1], unpack(fields_of('f:', ids))) end
 end
 local out = {low + n < high and 1 or 0}
 for i = 1, n do
-  local _, _, _, start = parse(recs[i])
+  local _, _, _, start = record_parse(recs[i])
   local size, record, o = 0, recs[i], #out
   if start then
     size = sizes[i] or #record - start
     record = string.sub(record, 1, start + ARGV[3])
   end
   out[o + 1], out[o + 2], out[o + 3], out[o + 4] = members[i], found[2 * i], record or false, size
-  out[o + 5], out[o + 6], out[o + 7], out[o + 8] = past_of[i] or false, texts[i] or false, stopping[i] or false, holders[i] or false
+  out[o + 5], out[o + 6], out[o + 7], out[o + 8] = histories[i] or false, texts[i] or false, stopping[i] or false, holders[i] or false
 end
 return out

@@ -16,39 +16,37 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls and one for each 128 messages; where messages with keys die, one more, and one for each key that a dead message has already. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch receipt history count retire forget plan lists bury leases lost failed wake answer
-if not s[1] then return {-1, ''} end
-if keeps then
--- USES unshelve shed done
-end
-local n, cancelled, before = (#ARGV - 2) / 3, 0, first()
-local at, ids, recs, late, last = leases(3, 2 + n, 'all')
-local past_of, stop = history(ids), cancelling(ids)
+-- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done plan dead held lost failed wake answer
+if not partition_layout then return {-1, ''} end
+clock_read()
+local n, cancelled, before = (#ARGV - 2) / 3, 0, wake_first()
+local at, ids, recs, late, last = held_receipts(3, 2 + n, 'all')
+local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
-  local most, _, key, _, _, name = parse(recs[id])
-  ended[j] = ARGV[i]
+  local most, _, key, _, _, name = record_parse(recs[id])
+  plan_ended[j] = ARGV[i]
   if stop[j] then
-    leave(id, recs[id], key, past_of[j], 'c', attempt_of(ARGV[i]))
+    plan_end(id, recs[id], key, histories[j], 'c', receipt_attempt(ARGV[i]))
     cancelled = cancelled + 1
-    say(i - 2, CANCELLED)
+    answer_add(i - 2, CODE_CANCELLED)
   else
-    local _, failures = past(past_of[j])
-    note(id, past_of[j], attempt_of(ARGV[i]), failures + 1, 'n', ARGV[i + 2 * n])
+    local _, failures = history_parse(histories[j])
+    plan_history(id, histories[j], receipt_attempt(ARGV[i]), failures + 1, 'n', ARGV[i + 2 * n])
     if failures + 1 >= (most or 0) then
-      bury(id, key, most, name)
-      say(i - 2, DEAD)
+      dead_add(id, key, most, name)
+      answer_add(i - 2, CODE_DEAD)
     else
-      again(id, after(ARGV[i + n]))
+      plan_again(id, instant_after(ARGV[i + n]))
     end
   end
 end
 if #at > 0 then
-  entomb()
-  settle()
-  count('nacked', #at - cancelled)
-  count('cancelled', cancelled)
-  wake(before, earliest)
+  dead_write()
+  plan_write()
+  counter_add('nacked', #at - cancelled)
+  counter_add('cancelled', cancelled)
+  wake_consumers(before, plan_earliest)
 end
-for _, i in ipairs(late) do say(i - 2, failed(ARGV[i])) end
-return {last - 2, table.concat(odd, ' ')}
+for _, i in ipairs(late) do answer_add(i - 2, failed_code(ARGV[i])) end
+return {last - 2, answer_text()}

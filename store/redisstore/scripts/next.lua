@@ -23,67 +23,65 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 17 redis.calls for receipts and messages without keys, and one for each receipt that is not of a lease; with keys and the rest those of push and of ack. Reads the records of messages with keys, as ack does, and those that have the id of a message, as push does
 -- RETRY safe: a master issues no receipt twice; one whose message is gone is answered so if all that follows is there, or remembered
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record receipt fetch history count retire forget place leases wake answer batch grow
-if not s[1] then return {-1, ''} end
-local lay, shelve, shed
-if keeps then
--- USES lists unshelve shed done
-end
-local before, from, most, live = first(), tonumber(ARGV[4]), tonumber(s[5]) or math.huge, 0
-if s[5] then live = redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[5]) end
-local to = from - 1 + (keeps and math.min(ARGV[3], 250) or ARGV[3])
-local held, parents, recs, _, reached = leases(from, to, keeps and 'all' or 'keyed')
-local past_of = keeps and history(parents) or {}
+-- USES partition code clock instant record receipt fields fetch history counter remembered remove state held wake answer largest index donelimits done room
+if not partition_layout then return {-1, ''} end
+clock_read()
+local before, from = wake_first(), tonumber(ARGV[4])
+local to = from - 1 + (partition_keeps_done and math.min(ARGV[3], 250) or ARGV[3])
+local held, parents, recs, _, reached = held_receipts(from, to, partition_keeps_done and 'all' or 'keyed')
+local histories = partition_keeps_done and history_read(parents) or {}
 -- A write that changes nothing: at maxmemory it is refused, and then so are new messages.
 local probe = #held > 0 and redis.pcall('HSET', KEYS[2], '', '1')
-local crowded = type(probe) == 'table'
-if crowded and not string.find(probe.err, 'OOM', 1, true) then return probe end
--- USES schedule existing expiring seize declare known stow
-look_up()
+if type(probe) == 'table' then
+  if not string.find(probe.err, 'OOM', 1, true) then return probe end
+  room_memory = false
+end
+-- USES batch schedule existing expiry staged keys declare known accept
+accept_load()
 -- USES trial follow
 -- Receipts are answered in their order: what becomes of one can be what the next one asks for.
 local receipts, mine, keys, leased, settled = {}, {}, {}, {}, {}
 for j, at in ipairs(held) do leased[ARGV[at]] = j end
--- settle(): the code of the receipt at a place in ARGV, which is that of the j-th lease. Its
+-- settle(): the code of the receipt ARGV[at], which is that of the j-th lease. Its
 -- message is gone before those that follow are looked at.
 local function settle(at, j)
   local id = parents[j]
-  local record = state[id] or recs[id] -- a delivery before it may have declared it anew
-  local _, _, key = parse(record)
-  begin()
-  state[id], live = false, live - 1
-  if key and key ~= '' then owner[key] = false end
-  local code = follow(at - from + 1)
-  if code ~= OK then
-    undo()
+  local record = staged_records[id] or recs[id] -- a delivery before it may have declared it anew
+  local _, _, key = record_parse(record)
+  trial_begin()
+  staged_records[id], room_live = false, room_live - 1
+  if key and key ~= '' then keys_holders[key] = false end
+  local code = follow_accept(at - from + 1)
+  if code ~= CODE_OK then
+    trial_undo()
     return code
   end
-  keep()
+  trial_keep()
   receipts[#receipts + 1], mine[#mine + 1], settled[j] = ARGV[at], id, true
   if key and key ~= '' then keys[#keys + 1] = 'k:' .. key end
-  if keeps then lay(id, record, past_of[j], 'a', attempt_of(ARGV[at])) end
-  return OK
+  if partition_keeps_done then done_add(id, record, histories[j], 'a', receipt_attempt(ARGV[at])) end
+  return CODE_OK
 end
 -- lost(): the code of a receipt that is not, or no longer, that of a lease.
 local function lost(at)
   local id = string.sub(ARGV[at], 1, 26)
-  local there = state[id]
+  local there = staged_records[id]
   if there == nil then there = redis.call('HEXISTS', KEYS[2], id) == 1 end
-  return not there and followed(at - from + 1) and GONE or LEASE_LOST
+  return not there and follow_known(at - from + 1) and CODE_GONE or CODE_LEASE_LOST
 end
 for at = from, reached do
   local j = leased[ARGV[at]]
-  say(at - from + 1, j and not settled[j] and settle(at, j) or lost(at))
+  answer_add(at - from + 1, j and not settled[j] and settle(at, j) or lost(at))
 end
-over()
+trial_end()
 if #receipts > 0 then
-  if keeps then shelve() end
+  if partition_keeps_done then done_write() end
   redis.call('ZREM', KEYS[3], unpack(receipts))
-  forget(mine, keys)
-  count('acked', #receipts)
-  stow()
-  count('sent', sent)
-  count('deduplicated', deduplicated)
-  wake(before, earliest)
+  remove_messages(mine, keys)
+  counter_add('acked', #receipts)
+  accept_write()
+  counter_add('sent', accept_sent)
+  counter_add('deduplicated', accept_deduplicated)
+  wake_consumers(before, batch_earliest)
 end
-return {reached - from + 1, table.concat(odd, ' ')}
+return {reached - from + 1, answer_text()}

@@ -6,5 +6,6 @@
 -- COST O(1); 2 redis.calls
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time
-return now
+-- USES partition clock
+clock_read()
+return clock_now

@@ -18,64 +18,62 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record schedule fetch receipt history count retire forget plan lists bury leases lost failed wake answer
-if not s[1] then return {-1, ''} end
-if keeps then
--- USES unshelve shed done
-end
-local n, how, letters, cancelled, before, refused = (#ARGV - 4) / 6, ARGV[4], 0, 0, first(), {}
-local at, ids, recs, late, last = leases(5, 4 + n, 'all')
-local past_of, stop = history(ids), cancelling(ids)
+-- USES partition code clock instant record schedule fields fetch receipt history counter remembered remove index donelimits done plan dead held lost failed wake answer
+if not partition_layout then return {-1, ''} end
+clock_read()
+local n, how, letters, cancelled, before, refused = (#ARGV - 4) / 6, ARGV[4], 0, 0, wake_first(), {}
+local at, ids, recs, late, last = held_receipts(5, 4 + n, 'all')
+local histories, stop = history_read(ids), history_cancels(ids)
 -- letter(): the record of a message without its schedule, marked as a letter.
 local function letter(record, key, start)
-  local _, size = schedule(record)
+  local _, size = schedule_of(record)
   local headers = start - 12 - #key - size
   local head = string.char(1, string.byte(record, 2) - 64, string.byte(record, 3), 0, 0, 0, 0, 0, 0, #key, math.floor(headers / 256), headers % 256)
   return head .. key .. string.sub(record, 13 + #key + size)
 end
 local function part(i, id, h, most, key, start)
-  local copy, text, deliveries = ARGV[i + 4 * n], ARGV[i + 2 * n], attempt_of(ARGV[i])
-  local _, failures, _, _, _, snoozes, earlier = past(h)
+  local copy, text, deliveries = ARGV[i + 4 * n], ARGV[i + 2 * n], receipt_attempt(ARGV[i])
+  local _, failures, _, _, _, snoozes, earlier = history_parse(h)
   if text == '' then text = h and redis.call('HGET', KEYS[1], 'f:' .. id) or '' end
-  blank[#blank + 1], blank[#blank + 2] = copy, letter(recs[id], key, start)
-  notes[#notes + 1], notes[#notes + 2] = 'h:' .. copy, counted(deliveries, earlier) .. ' ' .. counted(math.min(failures + 1, most), snoozes) .. ' ' .. how
-  if text ~= '' then notes[#notes + 1], notes[#notes + 2] = 'f:' .. copy, text end
-  bury(copy, '', true, key)
-  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, counted(deliveries, deliveries) .. ' 0 ' .. (how == 'n' and 'd' or how)
-  if h then free[#free + 1] = 'f:' .. id end
-  fresh, letters = fresh + (h and 1 or 2), letters + 1
-  again(id, math.max(now, tonumber(ARGV[i + 3 * n])))
+  plan_records[#plan_records + 1], plan_records[#plan_records + 2] = copy, letter(recs[id], key, start)
+  plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'h:' .. copy, history_counts(deliveries, earlier) .. ' ' .. history_counts(math.min(failures + 1, most), snoozes) .. ' ' .. how
+  if text ~= '' then plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'f:' .. copy, text end
+  dead_add(copy, '', true, key)
+  plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'h:' .. id, history_counts(deliveries, deliveries) .. ' 0 ' .. (how == 'n' and 'd' or how)
+  if h then plan_free[#plan_free + 1] = 'f:' .. id end
+  plan_fresh, letters = plan_fresh + (h and 1 or 2), letters + 1
+  plan_again(id, math.max(clock_now, tonumber(ARGV[i + 3 * n])))
 end
 for j = 1, #at do
-  local i, id, h = at[j], ids[j], past_of[j]
-  local most, _, key, start, repeats, name = parse(recs[id])
-  local _, failures = past(h)
-  local last_one, code = how == 'j' or failures + 1 >= (most or 0), OK
+  local i, id, h = at[j], ids[j], histories[j]
+  local most, _, key, start, repeats, name = record_parse(recs[id])
+  local _, failures = history_parse(h)
+  local last_one, code = how == 'j' or failures + 1 >= (most or 0), CODE_OK
   if stop[j] then
-    leave(id, recs[id], key, h, 'c', attempt_of(ARGV[i]))
-    cancelled, code = cancelled + 1, CANCELLED
-  elseif last_one and repeats and tonumber(ARGV[i + 3 * n]) > up + ARGV[3] then
-    code = TOO_FAR
-  elseif last_one and repeats and schedule(recs[id]) ~= ARGV[i + 5 * n] then
-    code = CHANGED
+    plan_end(id, recs[id], key, h, 'c', receipt_attempt(ARGV[i]))
+    cancelled, code = cancelled + 1, CODE_CANCELLED
+  elseif last_one and repeats and tonumber(ARGV[i + 3 * n]) > clock_up + ARGV[3] then
+    code = CODE_TOO_FAR
+  elseif last_one and repeats and schedule_of(recs[id]) ~= ARGV[i + 5 * n] then
+    code = CODE_CHANGED
   elseif last_one and repeats then
     part(i, id, h, most, key, start)
   else
-    note(id, h, attempt_of(ARGV[i]), failures + 1, how, ARGV[i + 2 * n])
-    if last_one then bury(id, key, most, name) else again(id, after(ARGV[i + n])) end
+    plan_history(id, h, receipt_attempt(ARGV[i]), failures + 1, how, ARGV[i + 2 * n])
+    if last_one then dead_add(id, key, most, name) else plan_again(id, instant_after(ARGV[i + n])) end
   end
-  if code == TOO_FAR or code == CHANGED then refused[ARGV[i]] = code else ended[#ended + 1] = ARGV[i] end
-  if code == OK and last_one and how == 'n' then code = DEAD end
-  say(i - 4, code)
+  if code == CODE_TOO_FAR or code == CODE_CHANGED then refused[ARGV[i]] = code else plan_ended[#plan_ended + 1] = ARGV[i] end
+  if code == CODE_OK and last_one and how == 'n' then code = CODE_DEAD end
+  answer_add(i - 4, code)
 end
-if #ended > 0 then
-  local failed = #ended - cancelled
-  entomb()
-  settle()
-  count(how == 'n' and 'nacked' or 'rejected', failed)
-  count('sent', letters)
-  count('cancelled', cancelled)
-  wake(before, earliest)
+if #plan_ended > 0 then
+  local failed = #plan_ended - cancelled
+  dead_write()
+  plan_write()
+  counter_add(how == 'n' and 'nacked' or 'rejected', failed)
+  counter_add('sent', letters)
+  counter_add('cancelled', cancelled)
+  wake_consumers(before, plan_earliest)
 end
-for _, i in ipairs(late) do say(i - 4, refused[ARGV[i]] or how == 'n' and failed(ARGV[i]) or lost(ARGV[i], how)) end
-return {last - 4, table.concat(odd, ' ')}
+for _, i in ipairs(late) do answer_add(i - 4, refused[ARGV[i]] or how == 'n' and failed_code(ARGV[i]) or lost_code(ARGV[i], how)) end
+return {last - 4, answer_text()}

@@ -21,52 +21,49 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key; 2 when the messages are limited, 1 when a record is longer than all before it; where records may be long and one may be there already, up to 2 for each; for each that is declared up to 5, and 2 more; with windows or dedup ids 5 more, 1 for each dedup id that is known, and those of a claim where messages are replaced. Copies no more bytes than it is given
 -- RETRY safe: the producer's last number is kept with its answer, and ids that are live are not stored again
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls count wake batch grow
-local answer, stale = recall('p:' .. ARGV[3], ARGV[4])
-if answer then return {n, answer} end
+-- USES partition clock
+clock_read()
+-- USES instant calls counter wake batch largest
+local answer, stale = calls_recall('p:' .. ARGV[3], ARGV[4])
+if answer then return {batch_size, answer} end
 if stale then return {-2, ''} end
-if s[7] ~= ARGV[9] then return {-3, s[7] or '0'} end
-local before = first()
--- most: how many messages there may be; live: how many there are. The dead do not count: they
--- must not keep others from being sent.
-local most, live = tonumber(s[5]) or math.huge, 0
-if s[5] then live = redis.call('HLEN', KEYS[2]) - redis.call('ZCARD', KEYS[5]) end
+if partition_version ~= ARGV[9] then return {-3, partition_version or '0'} end
+local before = wake_first()
+-- USES room
 local function finish(sent, duplicates, deduplicated, answer)
-  count('sent', sent)
-  count('duplicates', duplicates)
-  count('deduplicated', deduplicated)
-  remember('p:' .. ARGV[3], ARGV[4], answer)
-  wake(before, earliest)
-  return {n, answer}
+  counter_add('sent', sent)
+  counter_add('duplicates', duplicates)
+  counter_add('deduplicated', deduplicated)
+  calls_remember('p:' .. ARGV[3], ARGV[4], answer)
+  wake_consumers(before, batch_earliest)
+  return {batch_size, answer}
 end
-local plan = ARGV[7] == '1' and not more and live + n <= most and together()
+local plan = ARGV[7] == '1' and not batch_keyed and room_live + batch_size <= room_most and batch_entries()
 if plan then
-  grow(tonumber(ARGV[8]))
-  redis.call('HSET', KEYS[2], unpack(ARGV, 10, 9 + 2 * n))
+  largest_note(tonumber(ARGV[8]))
+  redis.call('HSET', KEYS[2], unpack(ARGV, 10, 9 + 2 * batch_size))
   redis.call('ZADD', KEYS[4], unpack(plan))
-  return finish(n, 0, 0, '')
+  return finish(batch_size, 0, 0, '')
 end
--- USES record schedule receipt history retire forget place existing expiring seize declare known stow
-local odd = {}
+-- USES code schedule receipt fields history remembered remove state existing expiry staged keys declare known accept answer
 -- decide(): the code of the i-th message and, for some, whose id or key it has.
 local function decide(i)
-  local id, record = ids[i], ARGV[9 + 2 * i]
-  local was = present(i)
-  if was then return same(was, record) and OK or CONFLICT end
-  local first = sent_before(i, id)
+  local id, record = accept_ids[i], ARGV[9 + 2 * i]
+  local was = accept_present(i)
+  if was then return existing_same(was, record) and CODE_OK or CODE_CONFLICT end
+  local first = known_before(i, id)
   if first then
-    deduplicated = deduplicated + 1
-    if first == id then return OK end
-    return KNOWN, first
+    accept_deduplicated = accept_deduplicated + 1
+    if first == id then return CODE_OK end
+    return CODE_KNOWN, first
   end
-  local code, holder = accept(i, id, record)
-  if code == DUPLICATE then duplicates = duplicates + 1 end
+  local code, holder = accept_message(i, id, record)
+  if code == CODE_DUPLICATE then accept_duplicates = accept_duplicates + 1 end
   return code, holder
 end
-look_up()
-for i = 1, n do
-  local code, holder = decide(i)
-  if code ~= OK or holder then odd[#odd + 1] = i .. ':' .. code .. (holder and ':' .. holder or '') end
+accept_load()
+for i = 1, batch_size do
+  answer_add(i, decide(i))
 end
-stow()
-return finish(sent, duplicates, deduplicated, table.concat(odd, ' '))
+accept_write()
+return finish(accept_sent, accept_duplicates, accept_deduplicated, answer_text())

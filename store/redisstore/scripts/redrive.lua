@@ -17,12 +17,13 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 4 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls record schedule fetch receipt history count wake place lists exhume steps
-if not s[1] then return {-1, ''} end
-local again = before()
-if again then return again end
+-- USES partition code clock instant calls record schedule fields fetch receipt history counter wake state index answer steps
+if not partition_layout then return {-1, ''} end
+clock_read()
+local repeated = steps_repeated()
+if repeated then return repeated end
 local n = (#ARGV - 5) / 2
-local ids, was, earliest = {unpack(ARGV, 6, 5 + n)}, first(), math.huge
+local ids, was, earliest = {unpack(ARGV, 6, 5 + n)}, wake_first(), math.huge
 local held, want, index, seen = redis.call('ZMSCORE', KEYS[5], unpack(ids)), {}, {}, {}
 for i = 1, n do
   if held[i] and not seen[ids[i]] then
@@ -30,44 +31,44 @@ for i = 1, n do
     want[#want + 1], index[i] = ids[i], #want + 1
   end
 end
-local recs, got = fetch(want)
-local past_of, owner = history(want), {}
+local recs, got = fetch_records(want)
+local histories, owner = history_read(want), {}
 local due, notes, moved, kept, keyed, fresh, done = {}, {}, {}, {}, {}, 0, 0
--- holder(): who has the key, unless it is nowhere, or dead.
+-- holder(): who has the key, unless that has no record, or is dead.
 local function holder(key)
   local id = owner[key] or redis.call('HGET', KEYS[1], 'k:' .. key)
   if not id then return nil end
   id = string.sub(id, 1, 26)
-  local where = owner[key] and 'due' or place(id)
+  local where = owner[key] and 'due' or state_of(id)
   if where == 'due' or where == 'leased' then return id end
 end
 local function redrive(i, j)
-  local id, _, expiry, key, _, repeats, name = want[j], parse(recs[j])
+  local id, _, expiry, key, _, repeats, name = want[j], record_parse(recs[j])
   local other = key and key ~= '' and holder(key)
-  if other then return DUPLICATE, other end
-  local deliveries, _, how, doubt, _, _, earlier = past(past_of[j])
-  if not past_of[j] then fresh, how = fresh + 1, '-' end
-  local at = after(ARGV[5 + n + i])
+  if other then return CODE_DUPLICATE, other end
+  local deliveries, _, how, doubt, _, _, earlier = history_parse(histories[j])
+  if not histories[j] then fresh, how = fresh + 1, '-' end
+  local at = instant_after(ARGV[5 + n + i])
   earliest = math.min(earliest, at)
   moved[#moved + 1] = id
-  due[#due + 1], due[#due + 2] = digits(at), id
-  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, counted(deliveries, earlier) .. ' 0 ' .. how .. doubt
+  due[#due + 1], due[#due + 2] = instant_text(at), id
+  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, history_counts(deliveries, earlier) .. ' 0 ' .. how .. doubt
   if expiry and expiry > 0 then
     kept[#kept + 1], kept[#kept + 2] = id, string.sub(recs[j], 1, 3) .. string.rep('\0', 6) .. string.sub(recs[j], 10)
   end
   if key and key ~= '' then
     owner[key], keyed[#keyed + 1] = id, id
-    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, repeats and id .. ' ' .. schedule(recs[j]) or id
+    notes[#notes + 1], notes[#notes + 2] = 'k:' .. key, repeats and id .. ' ' .. schedule_of(recs[j]) or id
   elseif name then
     keyed[#keyed + 1] = id
   end
-  return OK
+  return CODE_OK
 end
 for i = 1, n do
   local j = index[i]
   if j and j > got then break end
   done = i
-  if j then say(i, redrive(i, j)) else say(i, NOT_FOUND) end
+  if j then answer_add(steps_from + i, redrive(i, j)) else answer_add(steps_from + i, CODE_NOT_FOUND) end
 end
 if #moved > 0 then
   redis.call('ZREM', KEYS[3], '-')
@@ -76,8 +77,8 @@ if #moved > 0 then
   redis.call('HSET', KEYS[1], unpack(notes))
   if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end
   redis.call('ZREM', KEYS[5], unpack(moved))
-  exhume(keyed)
-  count('redriven', #moved)
-  wake(was, earliest)
+  index_remove(KEYS[1], keyed)
+  counter_add('redriven', #moved)
+  wake_consumers(was, earliest)
 end
-return finish(done, table.concat(odd, ' '))
+return steps_finish(done, answer_text())

@@ -14,33 +14,31 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more, one for each 128, and one for each key that a dead message has already. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS -
--- USES open codes time record fetch receipt history count retire forget plan lists bury leases lost answer
-if not s[1] then return {-1, ''} end
-if keeps then
--- USES unshelve shed done
-end
+-- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done plan dead held lost answer
+if not partition_layout then return {-1, ''} end
+clock_read()
 local n, cancelled = #ARGV / 2, 0
-local at, ids, recs, late, last = leases(1, n, keeps and stops > 0 and 'all' or 'keyed')
-local past_of, stop = history(ids), cancelling(ids)
+local at, ids, recs, late, last = held_receipts(1, n, partition_keeps_done and partition_stops > 0 and 'all' or 'keyed')
+local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
-  local _, _, key, _, _, name = parse(recs[id])
-  ended[j] = ARGV[i]
+  local _, _, key, _, _, name = record_parse(recs[id])
+  plan_ended[j] = ARGV[i]
   if stop[j] then
-    leave(id, recs[id], key, past_of[j], 'c', attempt_of(ARGV[i]))
+    plan_end(id, recs[id], key, histories[j], 'c', receipt_attempt(ARGV[i]))
     cancelled = cancelled + 1
-    say(i, CANCELLED)
+    answer_add(i, CODE_CANCELLED)
   else
-    local _, failures = past(past_of[j])
-    note(id, past_of[j], attempt_of(ARGV[i]), failures + 1, 'j', ARGV[i + n])
-    bury(id, key, true, name)
+    local _, failures = history_parse(histories[j])
+    plan_history(id, histories[j], receipt_attempt(ARGV[i]), failures + 1, 'j', ARGV[i + n])
+    dead_add(id, key, true, name)
   end
 end
 if #at > 0 then
-  entomb()
-  settle()
-  count('rejected', #at - cancelled)
-  count('cancelled', cancelled)
+  dead_write()
+  plan_write()
+  counter_add('rejected', #at - cancelled)
+  counter_add('cancelled', cancelled)
 end
-for _, i in ipairs(late) do say(i, lost(ARGV[i], 'j')) end
-return {last, table.concat(odd, ' ')}
+for _, i in ipairs(late) do answer_add(i, lost_code(ARGV[i], 'j')) end
+return {last, answer_text()}

@@ -18,23 +18,24 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, two more for each key, and at most 4 for each message that is not waiting
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time calls receipt history wake place refs steps
-if not s[1] then return {-1, ''} end
-local again = before()
-if again then return again end
-local n, ids, was = (#ARGV - 6) / 3, {}, first()
-for i = 1, n do ids[i] = named(ARGV[6 + i]) or '-' end
+-- USES partition code clock instant calls fields receipt history wake state refs answer steps
+if not partition_layout then return {-1, ''} end
+clock_read()
+local repeated = steps_repeated()
+if repeated then return repeated end
+local n, ids, was = (#ARGV - 6) / 3, {}, wake_first()
+for i = 1, n do ids[i] = refs_id(ARGV[6 + i]) or '-' end
 local held, moved, earliest = redis.call('ZMSCORE', KEYS[4], unpack(ids)), {}, math.huge
 for i = 1, n do
   local due = tonumber(ARGV[6 + n + i])
-  due = due ~= 0 and math.max(due, now) or after(ARGV[6 + 2 * n + i])
+  due = due ~= 0 and math.max(due, clock_now) or instant_after(ARGV[6 + 2 * n + i])
   if not held[i] then
-    local where = place(ids[i])
-    say(i, where == 'leased' and RUNNING or where == 'dead' and DEAD or NOT_FOUND)
-  elseif due > up + ARGV[6] then
-    say(i, TOO_FAR)
+    local where = state_of(ids[i])
+    answer_add(steps_from + i, where == 'leased' and CODE_RUNNING or where == 'dead' and CODE_DEAD or CODE_NOT_FOUND)
+  elseif due > clock_up + ARGV[6] then
+    answer_add(steps_from + i, CODE_TOO_FAR)
   else
-    moved[#moved + 1], moved[#moved + 2] = digits(due), ids[i]
+    moved[#moved + 1], moved[#moved + 2] = instant_text(due), ids[i]
     earliest = math.min(earliest, due)
   end
 end
@@ -42,6 +43,6 @@ if #moved > 0 then
   redis.call('ZREM', KEYS[3], '-')
   redis.call('HDEL', KEYS[2], '-')
   redis.call('ZADD', KEYS[4], 'XX', unpack(moved))
-  wake(was, earliest)
+  wake_consumers(was, earliest)
 end
-return finish(n, table.concat(odd, ' '))
+return steps_finish(n, answer_text())

@@ -16,33 +16,31 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES open codes time record fetch receipt history count retire forget plan leases lost wake answer
-if not s[1] then return {-1, ''} end
-if keeps then
--- USES lists unshelve shed done
-end
-local n, cancelled, before = (#ARGV - 2) / 3, 0, first()
-local at, ids, recs, late, last = leases(3, 2 + n, stops == 0 and 'none' or keeps and 'all' or 'keyed')
-local past_of, stop = history(ids), cancelling(ids)
+-- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done plan held lost wake answer
+if not partition_layout then return {-1, ''} end
+clock_read()
+local n, cancelled, before = (#ARGV - 2) / 3, 0, wake_first()
+local at, ids, recs, late, last = held_receipts(3, 2 + n, partition_stops == 0 and 'none' or partition_keeps_done and 'all' or 'keyed')
+local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
-  ended[j] = ARGV[i]
+  plan_ended[j] = ARGV[i]
   if stop[j] then
-    local _, _, key = parse(recs[id])
-    leave(id, recs[id], key, past_of[j], 'c', attempt_of(ARGV[i]))
+    local _, _, key = record_parse(recs[id])
+    plan_end(id, recs[id], key, histories[j], 'c', receipt_attempt(ARGV[i]))
     cancelled = cancelled + 1
-    say(i - 2, CANCELLED)
+    answer_add(i - 2, CODE_CANCELLED)
   else
-    local _, failures = past(past_of[j])
-    note(id, past_of[j], attempt_of(ARGV[i]), failures, 'z', ARGV[i + 2 * n], 1)
-    again(id, after(ARGV[i + n]))
+    local _, failures = history_parse(histories[j])
+    plan_history(id, histories[j], receipt_attempt(ARGV[i]), failures, 'z', ARGV[i + 2 * n], 1)
+    plan_again(id, instant_after(ARGV[i + n]))
   end
 end
 if #at > 0 then
-  settle()
-  count('snoozed', #at - cancelled)
-  count('cancelled', cancelled)
-  wake(before, earliest)
+  plan_write()
+  counter_add('snoozed', #at - cancelled)
+  counter_add('cancelled', cancelled)
+  wake_consumers(before, plan_earliest)
 end
-for _, i in ipairs(late) do say(i - 2, lost(ARGV[i], 'z')) end
-return {last - 2, table.concat(odd, ' ')}
+for _, i in ipairs(late) do answer_add(i - 2, lost_code(ARGV[i], 'z')) end
+return {last - 2, answer_text()}

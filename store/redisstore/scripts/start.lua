@@ -9,13 +9,14 @@
 -- COST O(n log N), N the leases of the partition, n <= 500; 8 redis.calls
 -- RETRY safe: a repetition finds the start recorded, extends from its own time on, and never shortens
 -- EMITS -
--- USES open codes time history answer alias prolong
-if not s[1] then return {-1, ''} end
-local ids = prolong(#ARGV / 2)
-local past_of, notes, fresh, seen = history(ids), {}, 0, {}
+-- USES partition code clock instant fields history answer leased prolong
+if not partition_layout then return {-1, ''} end
+clock_read()
+local ids = prolong_leases(#ARGV / 2)
+local histories, notes, fresh, seen = history_read(ids), {}, 0, {}
 for j, id in ipairs(ids) do
-  local h = past_of[j]
-  local _, _, _, _, begun = past(h)
+  local h = histories[j]
+  local _, _, _, _, begun = history_parse(h)
   if not begun and not seen[id] then
     seen[id] = true
     notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, (h or '0 0 -') .. 's'
@@ -24,4 +25,4 @@ for j, id in ipairs(ids) do
 end
 if #notes > 0 then redis.call('HSET', KEYS[1], unpack(notes)) end
 if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end
-return {#ARGV / 2, table.concat(odd, ' ')}
+return {#ARGV / 2, answer_text()}

@@ -13,16 +13,17 @@
 -- COST O(log N), N the messages of the partition; 9 redis.calls
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES open time alias
-if not s[1] then return {} end
-local ready = redis.call('ZCOUNT', KEYS[4], '-inf', now)
+-- USES partition clock leased
+if not partition_layout then return {} end
+clock_read()
+local ready = redis.call('ZCOUNT', KEYS[4], '-inf', clock_now)
 local waiting = redis.call('ZCOUNT', KEYS[4], '-inf', '(+inf')
-local oldest = tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or now
-local out = {waiting - ready, ready, redis.call('ZCOUNT', KEYS[3], '-inf', LEASES),
-  redis.call('ZCOUNT', KEYS[5], '-inf', '(+inf'), ready > 0 and now - oldest or 0,
-  redis.call('HLEN', KEYS[2]) - 1, 0, s[10] and redis.call('ZCARD', KEYS[7]) - 1 or 0}
-if windows then
-  local first, next = string.match(windows, '^%d+ (%d+) (%d+)$')
+local oldest = tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or clock_now
+local out = {waiting - ready, ready, redis.call('ZCOUNT', KEYS[3], '-inf', LEASED_RANGE),
+  redis.call('ZCOUNT', KEYS[5], '-inf', '(+inf'), ready > 0 and clock_now - oldest or 0,
+  redis.call('HLEN', KEYS[2]) - 1, 0, partition_done_limits and redis.call('ZCARD', KEYS[7]) - 1 or 0}
+if partition_windows then
+  local first, next = string.match(partition_windows, '^%d+ (%d+) (%d+)$')
   out[7] = (tonumber(next) or 0) - (tonumber(first) or 0)
 end
 local counters = redis.call('HMGET', KEYS[1], unpack(ARGV))

@@ -1,6 +1,7 @@
--- The answer to a batch: how many items were done, and "index:code" or "index:code:id" for
--- those that are not simply OK.
-local odd = {}
-local function say(index, code)
-  if code ~= OK then odd[#odd + 1] = index .. ':' .. code end
+-- The answer to a batch: of the items that are not simply OK, "index:code" or "index:code:id".
+local answer_exceptions = {}
+local function answer_add(index, code, id)
+  if code == CODE_OK and not id then return end
+  answer_exceptions[#answer_exceptions + 1] = index .. ':' .. code .. (id and ':' .. id or '')
 end
+local function answer_text() return table.concat(answer_exceptions, ' ') end

@@ -1,27 +1,27 @@
 -- For push: the messages as they were given, and when they are due.
-local n = tonumber(ARGV[6])
-local more, shared, farthest = #ARGV > 9 + 3 * n, #ARGV == 10 + 2 * n, up + ARGV[5]
-local earliest = math.huge
-local when, at
-local function due_of(i)
-  local text = ARGV[9 + 2 * n + (shared and 1 or i)]
-  if text ~= when then
-    when, at = text, string.byte(text) == 64 and math.max(now, tonumber(string.sub(text, 2))) or after(text)
+local batch_size = tonumber(ARGV[6])
+local batch_keyed, batch_same_due, batch_farthest = #ARGV > 9 + 3 * batch_size, #ARGV == 10 + 2 * batch_size, clock_up + ARGV[5]
+local batch_earliest = math.huge
+local batch_when, batch_at
+local function batch_due(i)
+  local text = ARGV[9 + 2 * batch_size + (batch_same_due and 1 or i)]
+  if text ~= batch_when then
+    batch_when, batch_at = text, string.byte(text) == 64 and math.max(clock_now, tonumber(string.sub(text, 2))) or instant_after(text)
   end
-  return at
+  return batch_at
 end
--- together(): due times and ids as ZADD wants them, or nothing if one is too far ahead.
-local function together()
+-- batch_entries(): due times and ids as ZADD wants them, or nothing if one is too far ahead.
+local function batch_entries()
   local args, plan, soonest, due, text = ARGV, {}, math.huge, nil, nil
-  for i = 1, n do
-    if i == 1 or not shared then
-      due = due_of(i)
-      if due > farthest then return nil end
+  for i = 1, batch_size do
+    if i == 1 or not batch_same_due then
+      due = batch_due(i)
+      if due > batch_farthest then return nil end
       if due < soonest then soonest = due end
-      text = digits(due)
+      text = instant_text(due)
     end
     plan[2 * i - 1], plan[2 * i] = text, args[8 + 2 * i]
   end
-  earliest = soonest
+  batch_earliest = soonest
   return plan
 end

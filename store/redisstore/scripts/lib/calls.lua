@@ -2,44 +2,44 @@
 -- consumer that has an alias "ms number:alias answer". A long answer is in a field of its own,
 -- with "=" behind the name, so that looking for the number does not copy it. The numbers are
 -- text of 20 digits, for Lua's own numbers are exact to 15 only.
-local LONG = 100
-local known, apart, alias = false, false, nil
--- also: further fields that remember() writes.
-local also = {}
-local function older(a, b)
+local CALLS_LONG = 100
+local calls_known, calls_apart, calls_alias = false, false, nil
+-- also: further fields that calls_remember() writes.
+local calls_also = {}
+local function calls_older(a, b)
   local x, y = tonumber(string.sub(a, 1, 10)), tonumber(string.sub(b, 1, 10))
   return x < y or (x == y and tonumber(string.sub(a, 11)) < tonumber(string.sub(b, 11)))
 end
--- recall(): the answer if number is the caller's last, and whether it is older than that.
-local function recall(field, number)
+-- calls_recall(): the answer if number is the caller's last, and whether it is older than that.
+local function calls_recall(field, number)
   local memory = redis.call('HGET', KEYS[6], field)
   if not memory then return nil, false end
   local last, by, answer = string.match(memory, '^%d+ (%d+):?(%d*) ?(.*)$')
-  known, apart, alias = true, string.byte(memory, -1) == 61, tonumber(by)
-  if last ~= number then return nil, last and older(number, last) end
-  if apart then answer = redis.call('HGET', KEYS[6], field .. '=') or '' end
+  calls_known, calls_apart, calls_alias = true, string.byte(memory, -1) == 61, tonumber(by)
+  if last ~= number then return nil, last and calls_older(number, last) end
+  if calls_apart then answer = redis.call('HGET', KEYS[6], field .. '=') or '' end
   return answer, false
 end
--- drop_old(): looks at a few callers, and drops those unused for an hour: so the hash stays
+-- calls_drop_old(): looks at a few callers, and drops those unused for an hour: so the hash stays
 -- small without a scan or a TTL. Names of aliases are not dropped: a lease may have them.
-local function drop_old()
+local function calls_drop_old()
   local some = redis.call('HRANDFIELD', KEYS[6], 5)
   for i = 1, #some do some[i] = string.match(some[i], '^[^=]*') end
   local memories = redis.call('HMGET', KEYS[6], unpack(some))
   for i = 1, #some do
     local used = tonumber(string.match(memories[i] or '', '^%d+')) or 0
-    if some[i] ~= '' and string.sub(some[i], 1, 2) ~= 'a:' and used < now - 3600000 then redis.call('HDEL', KEYS[6], some[i], some[i] .. '=') end
+    if some[i] ~= '' and string.sub(some[i], 1, 2) ~= 'a:' and used < clock_now - 3600000 then redis.call('HDEL', KEYS[6], some[i], some[i] .. '=') end
   end
 end
--- remember(): keeps the answer, to be called after recall() of the same field. A new caller,
+-- calls_remember(): keeps the answer, to be called after calls_recall() of the same field. A new caller,
 -- and each one in every hundredth call, drops old ones.
-local function remember(field, number, answer)
-  local head = now .. ' ' .. number .. (alias and ':' .. alias or '') .. ' '
-  if #answer > LONG then
-    redis.call('HSET', KEYS[6], field, head .. '=', field .. '=', answer, unpack(also))
+local function calls_remember(field, number, answer)
+  local head = clock_now .. ' ' .. number .. (calls_alias and ':' .. calls_alias or '') .. ' '
+  if #answer > CALLS_LONG then
+    redis.call('HSET', KEYS[6], field, head .. '=', field .. '=', answer, unpack(calls_also))
   else
-    redis.call('HSET', KEYS[6], field, head .. answer, unpack(also))
-    if apart then redis.call('HDEL', KEYS[6], field .. '=') end
+    redis.call('HSET', KEYS[6], field, head .. answer, unpack(calls_also))
+    if calls_apart then redis.call('HDEL', KEYS[6], field .. '=') end
   end
-  if not known or string.sub(number, -2) == '00' then drop_old() end
+  if not calls_known or string.sub(number, -2) == '00' then calls_drop_old() end
 end

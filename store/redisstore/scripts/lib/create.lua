@@ -1,7 +1,7 @@
 -- Makes a partition: each key gets a member that stays, so that the key always exists.
 -- (A script with keys that are partly absent is refused while a Cluster slot migrates.)
 -- What a deleted partition has left behind stays, too.
-local function create()
+local function create_partition()
   redis.call('HSET', KEYS[2], '', '1')
   redis.call('HSET', KEYS[1], 'layout', '1')
   redis.call('ZADD', KEYS[3], '+inf', '')

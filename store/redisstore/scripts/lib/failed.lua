@@ -1,8 +1,8 @@
--- failed(): what lost() says to a nack, which also says whether it was the last one: then the
+-- failed_code(): what lost_code() is for a nack, except that it also reports whether it was the last one: then the
 -- message is dead, or a letter was made of its occurrence, and the history says 'd'.
-local function failed(receipt)
-  local code = lost(receipt, 'n')
-  if code == OK and redis.call('ZSCORE', KEYS[5], string.sub(receipt, 1, 26)) then return DEAD end
-  if code == LEASE_LOST and lost(receipt, 'd') == OK then return DEAD end
+local function failed_code(receipt)
+  local code = lost_code(receipt, 'n')
+  if code == CODE_OK and redis.call('ZSCORE', KEYS[5], string.sub(receipt, 1, 26)) then return CODE_DEAD end
+  if code == CODE_LEASE_LOST and lost_code(receipt, 'd') == CODE_OK then return CODE_DEAD end
   return code
 end

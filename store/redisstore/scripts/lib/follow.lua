@@ -1,30 +1,30 @@
 -- For next: the messages of a receipt.
 -- begins: how many messages come before those of a receipt.
-local begins, total = {}, 0
-for size in string.gmatch(ARGV[9], '%d+') do begins[#begins + 1], total = total, total + size end
-begins[#begins + 1] = total
--- follow(): accepts the messages of the x-th receipt, unless one is refused. Which of them there
+local follow_begins, follow_total = {}, 0
+for size in string.gmatch(ARGV[9], '%d+') do follow_begins[#follow_begins + 1], follow_total = follow_total, follow_total + size end
+follow_begins[#follow_begins + 1] = follow_total
+-- follow_accept(): accepts the messages of the x-th receipt, unless one is refused. Which of them there
 -- are already is looked at first.
-local function follow(x)
+local function follow_accept(x)
   local new = {}
-  for i = begins[x] + 1, begins[x + 1] do
-    if not present(i) then
-      if sent_before(i, ids[i]) then deduplicated = deduplicated + 1 else new[#new + 1] = i end
+  for i = follow_begins[x] + 1, follow_begins[x + 1] do
+    if not accept_present(i) then
+      if known_before(i, accept_ids[i]) then accept_deduplicated = accept_deduplicated + 1 else new[#new + 1] = i end
     end
   end
-  if crowded and #new > 0 then return FULL end
+  if not room_memory and #new > 0 then return CODE_FULL end
   for _, i in ipairs(new) do
-    local code = accept(i, ids[i], ARGV[9 + 2 * i])
-    if code ~= OK then return code end
+    local code = accept_message(i, accept_ids[i], ARGV[9 + 2 * i])
+    if code ~= CODE_OK then return code end
   end
-  return OK
+  return CODE_OK
 end
--- followed(): whether all messages of the x-th receipt are known.
-local function followed(x)
-  for i = begins[x] + 1, begins[x + 1] do
-    local key, repeats = ARGV[9 + 3 * n + i], string.byte(ARGV[9 + 2 * i], 2) >= 128
-    local declared = repeats and string.match(owner[key] or '', '^%l', 28)
-    if not (present(i) or sent_before(i, ids[i]) or declared) then return false end
+-- follow_known(): whether all messages of the x-th receipt are known.
+local function follow_known(x)
+  for i = follow_begins[x] + 1, follow_begins[x + 1] do
+    local key, repeats = ARGV[9 + 3 * batch_size + i], string.byte(ARGV[9 + 2 * i], 2) >= 128
+    local declared = repeats and string.match(keys_holders[key] or '', '^%l', 28)
+    if not (accept_present(i) or known_before(i, accept_ids[i]) or declared) then return false end
   end
   return true
 end

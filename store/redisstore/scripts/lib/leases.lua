@@ -1,26 +1,38 @@
--- Looks up the receipts ARGV[first] to ARGV[last]. at: the indexes of the leased ones,
--- each receipt once; ids: their messages; recs: records by id, of which is needed: 'all',
--- 'keyed' or 'none'; late: the indexes of the others; last: how far fetch's budget let it get.
-local function leases(first, last, need)
-  local held = redis.call('ZMSCORE', KEYS[3], unpack(ARGV, first, last))
-  local at, ids, late, seen, want, place = {}, {}, {}, {}, {}, {}
-  for i = first, last do
-    local r = ARGV[i]
-    if held[i - first + 1] and not seen[r] then
-      seen[r] = true
-      at[#at + 1], ids[#ids + 1] = i, string.sub(r, 1, 26)
-      if need == 'all' or need == 'keyed' and string.byte(r, -1) == 107 then
-        want[#want + 1], place[#place + 1] = ids[#ids], i
-      end
+-- leases_soonest(): when the first lease runs out. leases_sweep(): puts back those that have. Only a
+-- delivery whose handler had started has failed; the message then waits, so that it does
+-- not come back with all that were leased at the same time. A recurring message goes on
+-- without attempts left: the consumer that gets it knows when it is due next.
+local function leases_soonest()
+  local score = tonumber(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]) or math.huge
+  return score < LEASED_BOUNDS and math.floor(score / 1024) or math.huge
+end
+local function leases_sweep(limit)
+  local receipts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. instant_text((clock_now + 1) * 1024), 'LIMIT', 0, limit)
+  local ids, attempts, cancelled = {}, {}, 0
+  for i, r in ipairs(receipts) do
+    ids[i], attempts[i] = string.sub(r, 1, 26), receipt_attempt(r)
+  end
+  local recs, n = fetch_records(ids)
+  local histories, stop = history_read(ids), history_cancels(ids)
+  for i = 1, n do
+    local id, most, _, key, _, repeats, name = ids[i], record_parse(recs[i])
+    plan_ended[i] = receipts[i]
+    if stop[i] then
+      plan_end(id, recs[i], key, histories[i], 'c', attempts[i] or 1)
+      cancelled = cancelled + 1
     else
-      late[#late + 1] = i
+      local attempt, _, failures, _, doubt, begun = attempts[i] or 1, history_parse(histories[i])
+      if begun then failures, doubt = failures + 1, 'c' end
+      plan_history(id, histories[i], attempt, failures, doubt == 'c' and 'lc' or 'lu', 'lease ran out')
+      if not most or begun and failures >= most and not repeats then
+        dead_add(id, key, most, name)
+      else
+        plan_again(id, begun and clock_now + crash_delay(id, attempt, failures) or clock_now)
+      end
     end
   end
-  local got, n = fetch(want)
-  local recs = {}
-  for i = 1, n do recs[want[i]] = got[i] end
-  if n < #want then last = place[n + 1] - 1 end
-  while at[#at] and at[#at] > last do at[#at], ids[#ids] = nil, nil end
-  while late[#late] and late[#late] > last do late[#late] = nil end
-  return at, ids, recs, late, last
+  dead_write()
+  plan_write()
+  counter_add('lease_lost', n)
+  counter_add('cancelled', cancelled)
 end

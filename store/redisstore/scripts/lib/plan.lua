@@ -1,38 +1,41 @@
--- Collects what becomes of leased messages. settle() writes it: what is added, then what
+-- Collects what becomes of leased messages. plan_write() writes it: what is added, then what
 -- is removed. Its first write is one that Redis allows at maxmemory, so the rest is too.
--- blank: ids and records to be written; free: fields of side to be removed.
-local due, dead, blank, notes, ended, gone, free = {}, {}, {}, {}, {}, {}, {}
-local earliest, fresh = math.huge, 0
-local lay, shelve, shed -- of done.lua and shed.lua, where done messages are kept
--- note(): the history of a message after h; snoozed: 1 when a snooze is added.
-local function note(id, h, deliveries, failures, how, text, snoozed)
-  local _, _, _, _, _, snoozes, earlier = past(h)
-  if not h then fresh = fresh + 1 end
-  notes[#notes + 1], notes[#notes + 2] = 'h:' .. id, counted(deliveries, earlier) .. ' ' .. counted(failures, snoozes + (snoozed or 0)) .. ' ' .. how
-  if text ~= '' then notes[#notes + 1], notes[#notes + 2] = 'f:' .. id, text end
+-- due: due times and ids; records: ids and records; fields: of side, and their values; ended:
+-- receipts; gone: ids of messages that end; free: fields of side to be removed; fresh: how many
+-- messages get their first history.
+local plan_due, plan_records, plan_fields, plan_ended, plan_gone, plan_free = {}, {}, {}, {}, {}, {}
+local plan_earliest, plan_fresh = math.huge, 0
+-- plan_history(): the history of a message after h; snoozed: 1 when a snooze is added.
+local function plan_history(id, h, deliveries, failures, how, text, snoozed)
+  local _, _, _, _, _, snoozes, earlier = history_parse(h)
+  if not h then plan_fresh = plan_fresh + 1 end
+  plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'h:' .. id, history_counts(deliveries, earlier) .. ' ' .. history_counts(failures, snoozes + (snoozed or 0)) .. ' ' .. how
+  if text ~= '' then plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'f:' .. id, text end
 end
-local function again(id, at)
-  due[#due + 1], due[#due + 2] = digits(at), id
-  earliest = math.min(earliest, at)
+-- plan_again(): a message is due again.
+local function plan_again(id, at)
+  plan_due[#plan_due + 1], plan_due[#plan_due + 2] = instant_text(at), id
+  plan_earliest = math.min(plan_earliest, at)
 end
-local function unkey(key)
-  if key and key ~= '' then free[#free + 1] = 'k:' .. key end
+-- plan_unkey(): a key becomes free.
+local function plan_unkey(key)
+  if key and key ~= '' then plan_free[#plan_free + 1] = 'k:' .. key end
 end
--- leave(): a message ends, see lay() of done.lua. gone: the ids of those that do.
-local function leave(id, record, key, h, how, deliveries)
-  gone[#gone + 1] = id
-  unkey(key)
-  if lay then lay(id, record, h, how, deliveries) end
+-- plan_end(): a message ends, see done_add().
+local function plan_end(id, record, key, h, how, deliveries)
+  plan_gone[#plan_gone + 1] = id
+  plan_unkey(key)
+  if partition_keeps_done then done_add(id, record, h, how, deliveries) end
 end
-local function settle()
+local function plan_write()
   redis.call('ZREM', KEYS[3], '-')
-  if #blank > 0 then redis.call('HSET', KEYS[2], unpack(blank)) end
-  if #due > 0 then redis.call('ZADD', KEYS[4], unpack(due)) end
-  if #notes > 0 then redis.call('HSET', KEYS[1], unpack(notes)) end
-  if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end
-  if lay then shelve() end
-  if #ended > 0 then redis.call('ZREM', KEYS[3], unpack(ended)) end
-  forget(gone, free)
-  tried, fresh = tried + fresh, 0
-  due, blank, notes, ended, gone, free = {}, {}, {}, {}, {}, {}
+  if #plan_records > 0 then redis.call('HSET', KEYS[2], unpack(plan_records)) end
+  if #plan_due > 0 then redis.call('ZADD', KEYS[4], unpack(plan_due)) end
+  if #plan_fields > 0 then redis.call('HSET', KEYS[1], unpack(plan_fields)) end
+  if plan_fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', plan_fresh) end
+  if partition_keeps_done then done_write() end
+  if #plan_ended > 0 then redis.call('ZREM', KEYS[3], unpack(plan_ended)) end
+  remove_messages(plan_gone, plan_free)
+  partition_tried, plan_fresh = partition_tried + plan_fresh, 0
+  plan_due, plan_records, plan_fields, plan_ended, plan_gone, plan_free = {}, {}, {}, {}, {}, {}
 end

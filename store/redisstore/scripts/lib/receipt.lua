@@ -4,6 +4,6 @@ local function receipt_of(id, attempt, key)
   if key ~= '' then return id .. ':' .. attempt .. 'k' end
   return attempt == 1 and id or id .. ':' .. attempt
 end
-local function attempt_of(receipt)
+local function receipt_attempt(receipt)
   return #receipt == 26 and 1 or tonumber(string.match(receipt, '^:(%d+)k?$', 27))
 end

@@ -1,22 +1,20 @@
 -- For calls on many items that a caller numbers. One that would copy too many records is done
--- in steps; what is remembered is how many items are done, and what came of them.
-local from, odd = tonumber(ARGV[5]), {}
--- before(): the answer if this step was made before, or the call is older than the caller's
--- last.
-local function before()
-  local answer, stale = recall('m:' .. ARGV[3], ARGV[4])
+-- in steps; what is remembered is how many items are done, and the answer so far. from: how many
+-- items were done in the steps before.
+local steps_from = tonumber(ARGV[5])
+-- steps_repeated(): the reply if this step was made before, or the call is older than the caller's
+-- last. Else the answer so far begins this step's.
+local function steps_repeated()
+  local memory, stale = calls_recall('m:' .. ARGV[3], ARGV[4])
   if stale then return {-2, ''} end
-  if not answer then return nil end
-  local done, text = string.match(answer, '^(%d+) (.*)$')
-  if tonumber(done) > from then return {tonumber(done), text} end
-  if text ~= '' then odd[1] = text end
+  if not memory then return nil end
+  local done, text = string.match(memory, '^(%d+) (.*)$')
+  if tonumber(done) > steps_from then return {tonumber(done), text} end
+  if text ~= '' then answer_exceptions[1] = text end
 end
-local function say(index, code, holder)
-  if code ~= OK then odd[#odd + 1] = (from + index) .. ':' .. code .. (holder and ':' .. holder or '') end
-end
--- finish(): remembers and returns the answer, after a write that Redis allows at maxmemory.
-local function finish(done, text)
+-- steps_finish(): remembers and returns the reply, after a write that Redis allows at maxmemory.
+local function steps_finish(done, text)
   redis.call('ZREM', KEYS[3], '-')
-  remember('m:' .. ARGV[3], ARGV[4], (from + done) .. ' ' .. text)
-  return {from + done, text}
+  calls_remember('m:' .. ARGV[3], ARGV[4], (steps_from + done) .. ' ' .. text)
+  return {steps_from + done, text}
 end

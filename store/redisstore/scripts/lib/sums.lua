@@ -1,21 +1,21 @@
 -- For check: what must hold of a partition as a whole.
--- placed(): how many messages have a place. complete(): whether there are as many records as places.
-local function placed()
-  return redis.call('ZCOUNT', KEYS[3], '-inf', LEASES) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
+-- sums_placed(): how many messages are in a zset. sums_complete(): whether there are as many records.
+local function sums_placed()
+  return redis.call('ZCOUNT', KEYS[3], '-inf', LEASED_RANGE) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
 end
-local function complete()
-  return redis.call('HLEN', KEYS[2]) - 1 == placed()
+local function sums_complete()
+  return redis.call('HLEN', KEYS[2]) - 1 == sums_placed()
 end
-local function audit_sums(most)
+local function sums_audit(most)
   local n = redis.call('HMGET', KEYS[1], 'n:sent', 'n:acked', 'n:cancelled', 'n:replaced', 'n:expired', 'n:purged', 'n:dead_expired')
   for i = 1, #n do n[i] = tonumber(n[i]) or 0 end
   local left = n[2] + n[3] + n[4] + n[5] + n[6] + n[7]
   local live = redis.call('HLEN', KEYS[2]) - 1
-  local places = placed()
-  if live ~= places then bad('', live .. ' records, but ' .. places .. ' places') end
-  if n[1] ~= left + places then bad('', n[1] .. ' sent, but ' .. left .. ' gone and ' .. places .. ' live') end
+  local places = sums_placed()
+  if live ~= places then problems_add('', live .. ' records, but ' .. places .. ' places') end
+  if n[1] ~= left + places then problems_add('', n[1] .. ' sent, but ' .. left .. ' gone and ' .. places .. ' live') end
   local whole = redis.call('ZSCORE', KEYS[3], '') and redis.call('ZSCORE', KEYS[4], '') and redis.call('ZSCORE', KEYS[5], '') and redis.call('ZSCORE', KEYS[7], '')
-  if not whole or redis.call('HEXISTS', KEYS[2], '') == 0 or redis.call('HEXISTS', KEYS[8], '') == 0 then bad('', 'a key has lost its permanent element') end
+  if not whole or redis.call('HEXISTS', KEYS[2], '') == 0 or redis.call('HEXISTS', KEYS[8], '') == 0 then problems_add('', 'a key has lost its permanent element') end
   if redis.call('HLEN', KEYS[1]) > most then return end
   local h, x, w = 0, 0, 0
   for _, field in ipairs(redis.call('HKEYS', KEYS[1])) do
@@ -23,8 +23,8 @@ local function audit_sums(most)
     if kind == 'w:' and string.sub(redis.call('HGET', KEYS[1], field), 1, 1) ~= '@' then w = w + 1 end
     h, x = h + (kind == 'h:' and 1 or 0), x + (kind == 'x:' and 1 or 0)
   end
-  local live = string.match(windows or '0', '^%d+')
-  if w ~= tonumber(live) then bad('', w .. ' live messages to be remembered, but ' .. live .. ' counted') end
-  if h ~= tried then bad('', h .. ' histories, but ' .. tried .. ' counted') end
-  if x ~= stops then bad('', x .. ' cancel requests, but ' .. stops .. ' counted') end
+  local live = string.match(partition_windows or '0', '^%d+')
+  if w ~= tonumber(live) then problems_add('', w .. ' live messages to be remembered, but ' .. live .. ' counted') end
+  if h ~= partition_tried then problems_add('', h .. ' histories, but ' .. partition_tried .. ' counted') end
+  if x ~= partition_stops then problems_add('', x .. ' cancel requests, but ' .. partition_stops .. ' counted') end
 end

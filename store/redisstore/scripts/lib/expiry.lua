@@ -1,5 +1,5 @@
--- expiring(): a record with another expiry; 0 is none.
-local function expiring(record, at)
+-- expiry_set(): a record with another expiry; 0 is none.
+local function expiry_set(record, at)
   local b = {}
   for i = 6, 1, -1 do
     b[i] = at % 256

@@ -1,0 +1,40 @@
+-- The zsets by state, and ranks in them.
+local function ranks_count(state, low, high)
+  if state == 'leased' then return redis.call('ZCOUNT', KEYS[3], low, high) end
+  if state == 'dead' then return redis.call('ZCOUNT', KEYS[5], low, high) end
+  if state == 'done' then return redis.call('ZCOUNT', KEYS[7], low, high) end
+  return redis.call('ZCOUNT', KEYS[4], low, high)
+end
+local function ranks_range(state, low, high)
+  if state == 'leased' then return redis.call('ZRANGE', KEYS[3], low, high, 'WITHSCORES') end
+  if state == 'dead' then return redis.call('ZRANGE', KEYS[5], low, high, 'WITHSCORES') end
+  if state == 'done' then return redis.call('ZRANGE', KEYS[7], low, high, 'WITHSCORES') end
+  return redis.call('ZRANGE', KEYS[4], low, high, 'WITHSCORES')
+end
+-- ranks_bounds(): the first rank of a state, and the one after its last.
+local function ranks_bounds(state)
+  if state == 'ready' then return 0, ranks_count(state, '-inf', clock_now) end
+  if state == 'scheduled' then
+    local ready = ranks_count(state, '-inf', clock_now)
+    return ready, ready + ranks_count(state, '(' .. clock_now, '(+inf')
+  end
+  return 0, ranks_count(state, '-inf', state == 'leased' and LEASED_RANGE or '(+inf')
+end
+-- ranks_less(): whether a comes before b, byte by byte. Lua's < would ask the locale.
+local function ranks_less(a, b)
+  for i = 1, math.min(#a, #b) do
+    local x, y = string.byte(a, i), string.byte(b, i)
+    if x ~= y then return x < y end
+  end
+  return #a < #b
+end
+-- ranks_beyond(): the rank of the first element after (score, member), there or not.
+local function ranks_beyond(state, score, member)
+  local low = ranks_count(state, '-inf', '(' .. score)
+  local high = low + ranks_count(state, score, score)
+  while low < high do
+    local middle = math.floor((low + high) / 2)
+    if ranks_less(member, ranks_range(state, middle, middle)[1]) then high = middle else low = middle + 1 end
+  end
+  return low
+end
