@@ -17,7 +17,6 @@ import (
 	"github.com/dueq-dev/dueq/internal/idle"
 	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/internal/producer"
-	"github.com/dueq-dev/dueq/internal/receiver"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -29,7 +28,7 @@ type Client struct {
 	name     string // of the process
 	log      *slog.Logger
 	producer *producer.Producer
-	receiver *receiver.Receiver
+	receiver *consumer.Receiver
 	isolated consumer.Isolation   // of all its consumers
 	lanes    *lane.Pool[struct{}] // for the calls that manage messages
 	hooks    Hooks
@@ -65,7 +64,7 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	name := uniqueName()
 	client := &Client{
 		store: s, name: c.Name, log: c.Logger, hooks: c.Hooks,
-		producer: producer.New(s, name, c.SendTimeout), receiver: receiver.New(s, uniqueNameOf(c.Name)), lanes: lane.NewPool[struct{}](name),
+		producer: producer.New(s, name, c.SendTimeout), receiver: consumer.NewReceiver(s, uniqueNameOf(c.Name)), lanes: lane.NewPool[struct{}](name),
 		open: ctx, queues: idle.NewMap[string, *Queue](idleAfter, nil),
 	}
 	client.wrapped, client.filtered = client.wrap(c.SendMiddleware), len(c.SendMiddleware) > 0

@@ -92,21 +92,20 @@ func (c BatchOptions) complete() (BatchOptions, error) {
 
 // handleBatch calls h, and returns the result of each delivery. early: they are acked already.
 func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer.Held, early bool) []error {
-	holders, deliveries := make([]member, len(all)), make([]Delivery, len(all))
+	own, deliveries := make([]ownResult, len(all)), make([]Delivery, len(all))
 	batch := make([]*Delivery, len(all))
 	ids := joinIDs(all)
 	length := len(ids) / len(all)
 	for i, held := range all {
 		q.client.hooks.delivering(q.name, held.Delivery)
-		holders[i].Held = held
-		deliveries[i].fill(q, ids[i*length:(i+1)*length], held.Delivery, &holders[i])
-		deliveries[i].early = early
+		deliveries[i].fill(q, ids[i*length:(i+1)*length], held.Delivery, held)
+		deliveries[i].early, deliveries[i].result = early, &own[i]
 		batch[i] = &deliveries[i]
 	}
 	err := h(ctx, batch)
 	results := make([]error, len(all))
-	for i := range holders {
-		results[i] = holders[i].result(err)
+	for i := range own {
+		results[i] = own[i].or(err)
 	}
 	admitAll(ctx, batch, results)
 	return results
@@ -145,17 +144,12 @@ func admitAll(ctx context.Context, batch []*Delivery, verdicts []error) {
 	}
 }
 
-// member is the holder of a delivery of a batch.
-type member struct {
-	*consumer.Held
-	own atomic.Pointer[error] // the result that Fail has given it; nil: none
-}
+// ownResult is the result that Fail has given a delivery of a batch; nil: none.
+type ownResult struct{ atomic.Pointer[error] }
 
-func (m *member) fail(err error) { m.own.Store(&err) }
-
-// result is that of the delivery, where whole is that of the batch.
-func (m *member) result(whole error) error {
-	if own := m.own.Load(); own != nil {
+// or returns it, or if there is none the result of the batch.
+func (r *ownResult) or(whole error) error {
+	if own := r.Load(); own != nil {
 		return *own
 	}
 	return whole
@@ -167,9 +161,8 @@ func (m *member) result(whole error) error {
 // returned; the last call counts. It is for handlers of [Queue.ConsumeBatch] and panics
 // elsewhere.
 func (d *Delivery) Fail(err error) {
-	m, ok := d.holder.(*member)
-	if !ok {
+	if d.result == nil {
 		panic(fmt.Sprintf("dueq: Fail of delivery %s, which is not of a batch", d.ID))
 	}
-	m.fail(err)
+	d.result.Store(&err)
 }

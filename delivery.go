@@ -4,13 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
-	"github.com/dueq-dev/dueq/internal/receiver"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -38,30 +35,25 @@ type Delivery struct {
 	ExpiresAt   time.Time // zero: never
 
 	queue  *Queue
-	holder holder
+	held   *consumer.Held // nil: nobody holds it any more
+	result *ownResult     // in a batch
 	recurs bool
 	early  bool // acked before the handler has seen it
 }
 
-// holder settles the delivery it belongs to.
-type holder interface {
-	Settle(ctx context.Context, v consumer.Verdict) error
-	Extend(ctx context.Context, span int64) error
-}
-
-func newDelivery(q *Queue, d *store.Delivery, h holder) *Delivery {
+func newDelivery(q *Queue, d *store.Delivery, held *consumer.Held) *Delivery {
 	made := &Delivery{}
-	made.fill(q, d.Receipt.ID.String(), d, h)
+	made.fill(q, d.Receipt.ID.String(), d, held)
 	return made
 }
 
 // fill makes what the store has handed out a delivery, of the message with an id.
-func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, h holder) {
+func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, held *consumer.Held) {
 	*d = Delivery{
 		ID: id, Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
 		Attempt: from.Receipt.Attempt - from.Earlier, Token: int64(from.Receipt.Attempt), Failures: from.Failures, Snoozes: from.Snoozes, MaxAttempts: from.MaxAttempts,
 		Due: fromInstant(from.Due), SentAt: fromInstant(from.Receipt.ID.Time()), ExpiresAt: fromInstant(from.Expiry),
-		queue: q, holder: h, recurs: from.Repeat != "",
+		queue: q, held: held, recurs: from.Repeat != "",
 	}
 }
 
@@ -142,7 +134,7 @@ func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
 	case span < 0:
 		err = invalid("delay", "%s is negative", span)
 	default:
-		err = d.holder.Extend(ctx, toSpan(span))
+		err = d.held.Extend(ctx, toSpan(span))
 	}
 	return fail("extend", d.Queue, d.ID, err)
 }
@@ -210,11 +202,14 @@ func (d *Delivery) settleAfter(ctx context.Context, v store.Verdict, delay time.
 	if delay < 0 {
 		return fail(string(v), d.Queue, d.ID, invalid("delay", "%s is negative", delay))
 	}
-	failure := ""
-	if reason != nil {
-		failure = fmt.Sprint(reason)
+	return d.settle(ctx, consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failureOf(reason)})
+}
+
+func failureOf(reason error) string {
+	if reason == nil {
+		return ""
 	}
-	return d.settle(ctx, consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failure})
+	return fmt.Sprint(reason)
 }
 
 // unusable returns why nothing can be said about the delivery, if there is a reason.
@@ -222,7 +217,7 @@ func (d *Delivery) unusable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if d.holder == nil {
+	if d.held == nil {
 		return invalid("delivery", "was not received from a queue")
 	}
 	return nil
@@ -231,7 +226,7 @@ func (d *Delivery) unusable(ctx context.Context) error {
 func (d *Delivery) settle(ctx context.Context, v consumer.Verdict) error {
 	err := d.unusable(ctx)
 	if err == nil {
-		err = d.holder.Settle(ctx, v)
+		err = d.held.Settle(ctx, v)
 	}
 	return fail(string(v.Verdict), d.Queue, d.ID, err)
 }
@@ -250,71 +245,23 @@ func NackAll(ctx context.Context, deliveries []*Delivery, delay time.Duration, r
 	return settleAll(ctx, deliveries, store.Nack, delay, reason)
 }
 
-// settleAll settles what Receive has returned in calls of its own. What a consumer holds is
-// left to the consumer, which joins what it is given at the same time.
 func settleAll(ctx context.Context, deliveries []*Delivery, v store.Verdict, delay time.Duration, reason error) error {
-	errs := make([]error, len(deliveries))
-	shares := map[source][]int{}
-	var settling sync.WaitGroup
+	errs, verdict := make([]error, len(deliveries)), consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failureOf(reason)}
+	var all []*consumer.Held
+	var places []int
 	for i, d := range deliveries {
-		if r, ok := d.holder.(*received); ok && delay >= 0 {
-			from := source{r.receiver, r.partition}
-			shares[from] = append(shares[from], i)
-			continue
+		if errs[i] = d.unusable(ctx); errs[i] == nil && delay < 0 {
+			errs[i] = invalid("delay", "%s is negative", delay)
 		}
-		settling.Go(func() { errs[i] = d.settleAfter(ctx, v, delay, reason) })
-	}
-	how := store.Settlement{Delay: toSpan(delay)}
-	if reason != nil {
-		how.Failure = consumer.Cut(fmt.Sprint(reason))
-	}
-	for from, places := range shares {
-		for chunk := range slices.Chunk(places, store.MaxBatch) {
-			settling.Go(func() {
-				for n, err := range from.settle(ctx, pick(deliveries, chunk), v, how) {
-					errs[chunk[n]] = err
-				}
-			})
+		if errs[i] == nil {
+			all, places = append(all, d.held), append(places, i)
 		}
 	}
-	settling.Wait()
+	for n, err := range consumer.SettleAll(ctx, all, verdict) {
+		errs[places[n]] = err
+	}
+	for i, d := range deliveries {
+		errs[i] = fail(string(v), d.Queue, d.ID, errs[i])
+	}
 	return errors.Join(errs...)
-}
-
-// source is where deliveries have been received from.
-type source struct {
-	receiver  *receiver.Receiver
-	partition store.Partition
-}
-
-func pick(deliveries []*Delivery, places []int) []*Delivery {
-	picked := make([]*Delivery, len(places))
-	for n, i := range places {
-		picked[n] = deliveries[i]
-	}
-	return picked
-}
-
-// settle settles deliveries in one call, and returns the error of each.
-func (s source) settle(ctx context.Context, deliveries []*Delivery, v store.Verdict, how store.Settlement) []error {
-	items := make([]receiver.Item, len(deliveries))
-	for n, d := range deliveries {
-		r := d.holder.(*received)
-		items[n] = receiver.Item{Settlement: how, Part: r.part}
-		items[n].Receipt = r.receipt
-	}
-	err := ctx.Err()
-	var codes []store.Code
-	if err == nil {
-		codes, err = s.receiver.SettleAll(ctx, s.partition, v, items)
-	}
-	errs := make([]error, len(deliveries))
-	for n, d := range deliveries {
-		errs[n] = err
-		if err == nil {
-			errs[n] = v.Err(codes[n])
-		}
-		errs[n] = fail(string(v), d.Queue, d.ID, errs[n])
-	}
-	return errs
 }

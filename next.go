@@ -111,7 +111,7 @@ type parcel struct {
 func (n *nexts) add(ctx context.Context, d *Delivery, messages []NextMessage) {
 	n.steps = append(n.steps, step{})
 	s := &n.steps[len(n.steps)-1]
-	if d.holder == nil {
+	if d.held == nil {
 		return // the ack that follows reports it
 	}
 	parent, err := store.ParseID(d.ID)

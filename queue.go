@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/dueq-dev/dueq/internal/receiver"
+	"github.com/dueq-dev/dueq/internal/consumer"
 	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -18,7 +18,7 @@ type Queue struct {
 	invalid error // a bad name: returned by every method
 	turn    route.Turn
 	polled  atomic.Uint64 // where Receive looks first
-	bell    receiver.Bell // for those who wait in Receive
+	bell    consumer.Bell // for those who wait in Receive
 }
 
 // Name returns the queue's name.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
-	"github.com/dueq-dev/dueq/internal/receiver"
-	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -72,7 +70,7 @@ func (c ReceiveOptions) complete() (ReceiveOptions, error) {
 // receive polls, for as long as it is to wait.
 func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, error) {
 	found, err := q.bell.Wait(ctx, c.Wait,
-		func() ([]receiver.Found, time.Duration, error) { return q.poll(ctx, c) },
+		func() ([]*consumer.Held, time.Duration, error) { return q.poll(ctx, c) },
 		func(heard uint64) (<-chan struct{}, func()) {
 			return q.bell.Join(q.client.open, &q.client.running, q.client.store, q.name, heard)
 		})
@@ -80,20 +78,20 @@ func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, err
 		return nil, err
 	}
 	deliveries := make([]*Delivery, len(found))
-	for i, f := range found {
-		deliveries[i] = newDelivery(q, f.Delivery, q.received(f))
+	for i, held := range found {
+		deliveries[i] = newDelivery(q, held.Delivery, held)
 	}
 	return deliveries, err
 }
 
 // poll asks the partitions that the queue has now.
-func (q *Queue) poll(ctx context.Context, c ReceiveOptions) (found []receiver.Found, wait time.Duration, err error) {
+func (q *Queue) poll(ctx context.Context, c ReceiveOptions) (found []*consumer.Held, wait time.Duration, err error) {
 	for range 1 + reroutes {
 		var settings store.Settings
 		if settings, err = q.find(ctx); err != nil {
 			return nil, store.MaxWait, err
 		}
-		found, wait, err = q.client.receiver.Poll(ctx, &q.client.running, receiver.Poll{
+		found, wait, err = q.client.receiver.Poll(ctx, &q.client.running, consumer.Poll{
 			Queue: q.name, Partitions: settings.Partitions, First: int(q.polled.Add(1) % uint64(settings.Partitions)),
 			Max: c.Max, Lease: leaseOr(c.Lease, settings).Milliseconds(), Pass: q.pass,
 		})
@@ -106,40 +104,13 @@ func (q *Queue) poll(ctx context.Context, c ReceiveOptions) (found []receiver.Fo
 
 // pass reports whether a delivery is not for the caller, and has its series go on without it.
 // If that fails, the message comes back when its lease has run out.
-func (q *Queue) pass(ctx context.Context, f receiver.Found) bool {
-	v, why := consumer.Passed(f.Delivery, 0)
+func (q *Queue) pass(ctx context.Context, held *consumer.Held) bool {
+	v, why := consumer.Passed(held.Delivery, 0)
 	if v == nil {
 		return false
 	}
 	q.client.log.WarnContext(ctx, "dueq: an occurrence of a recurring message is left out",
-		slog.String("queue", q.name), slog.String("key", f.Delivery.Key), slog.Any("cause", why))
-	_ = q.received(f).Settle(ctx, *v)
+		slog.String("queue", q.name), slog.String("key", held.Delivery.Key), slog.Any("cause", why))
+	_ = held.Settle(ctx, *v)
 	return true
-}
-
-func (q *Queue) received(f receiver.Found) *received {
-	return &received{q.client.receiver, f.Partition, f.Delivery.Receipt, series.Of(f.Delivery)}
-}
-
-// received is the holder of a delivery that Receive has returned.
-type received struct {
-	receiver  *receiver.Receiver
-	partition store.Partition
-	receipt   store.Receipt
-	part      *series.Part
-}
-
-// Extend asks the store once.
-func (r *received) Extend(ctx context.Context, span int64) error {
-	return r.receiver.Extend(ctx, r.partition, r.receipt, span)
-}
-
-// Settle asks the store once.
-func (r *received) Settle(ctx context.Context, v consumer.Verdict) error {
-	code, err := r.receiver.Settle(ctx, r.partition, v.Verdict, receiver.Item{Settlement: v.Settlement(r.receipt), Part: r.part})
-	v.Done(code, err)
-	if err != nil {
-		return err
-	}
-	return v.Verdict.Err(code)
 }

@@ -138,6 +138,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	tended.Wait()
 	c.settler.hedges.Wait() // what they wait for has been cancelled
 	c.settler.outcomes.end()
+	c.settler.coalescers.Stop()
 	c.leave(life)
 	if left == nil {
 		return fetched.err

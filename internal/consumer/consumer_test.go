@@ -158,7 +158,7 @@ func TestCapacity_GrantToAFetcherThatLeavesIsNotLost(t *testing.T) {
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"", "short", strings.Repeat("a", 1024), strings.Repeat("a", 1025), strings.Repeat("é", 600), strings.Repeat("€", 500), "a" + strings.Repeat("🦆", 300), "bad \xff byte", strings.Repeat("\xff", 1024)} {
-		got := Cut(text)
+		got := cut(text)
 		if len(got) > store.MaxFailure || !utf8.ValidString(got) {
 			t.Errorf("%d bytes became %d, valid %t", len(text), len(got), utf8.ValidString(got))
 		}

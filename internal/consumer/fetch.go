@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// guardPoll is the longest sleep of a fetcher: hints can get lost, and another
-	// consumer may have died holding messages. It keeps the promise that those are back
-	// within lease + 1 s, with store.MinLease.
+	// guardPoll is the longest sleep of a fetcher, and of a caller who waits in Bell.Wait:
+	// hints can get lost, and another consumer may have died holding messages. It keeps the
+	// promise that those are back within lease + 1 s, with store.MinLease.
 	guardPoll = 2 * time.Second
 	// breather keeps claims that hand out nothing, though something is due, from
 	// becoming a busy loop.
@@ -67,7 +67,7 @@ func (f *fetch) Run(ctx, life context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !f.sleep(ctx, wait) {
+		if wait > 0 && !sleep(ctx, wait, f.wake) || ctx.Err() != nil {
 			return nil
 		}
 	}
@@ -140,22 +140,6 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (resu
 		}
 		pause(ctx, retryDelay(try))
 	}
-}
-
-// sleep waits for d, or for a hint. It returns false when ctx has ended.
-func (f *fetch) sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-f.wake:
-	case <-ctx.Done():
-		return false
-	}
-	return true
 }
 
 // hopeless reports whether an error of the store will not pass for this consumer.

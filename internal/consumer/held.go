@@ -14,9 +14,9 @@ type Held struct {
 	Partition store.Partition
 	Delivery  *store.Delivery
 
-	settler *settler
-	claim   *claimed
-	turn    sync.Mutex // one verdict at a time
+	holder reporter
+	claim  *claimed
+	turn   sync.Mutex // one verdict at a time of a consumer
 
 	mu       sync.Mutex
 	deadline time.Time // the lease cannot have run out before
@@ -59,16 +59,18 @@ const (
 	settled               // the store knows, or gave it to somebody else
 )
 
-// Settle reports the verdict on the delivery to the store, for a handler that does so
-// itself. What the handler returns is ignored then.
-func (h *Held) Settle(ctx context.Context, v Verdict) error {
-	h.turn.Lock()
-	defer h.turn.Unlock()
-	return h.settler.settle(ctx, h, v)
+// reporter reports to the store what becomes of deliveries.
+type reporter interface {
+	settle(ctx context.Context, h *Held, v Verdict) error
+	extend(ctx context.Context, h *Held, span int64) error
 }
 
+// Settle reports the verdict on the delivery to the store. What a handler returns that has done
+// so is ignored.
+func (h *Held) Settle(ctx context.Context, v Verdict) error { return h.holder.settle(ctx, h, v) }
+
 // Extend makes the lease end span ms from now at the earliest.
-func (h *Held) Extend(ctx context.Context, span int64) error { return h.settler.extend(ctx, h, span) }
+func (h *Held) Extend(ctx context.Context, span int64) error { return h.holder.extend(ctx, h, span) }
 
 // begin makes the context of the handler, unless there is a reason not to start it: it
 // was stopped, or less than margin is left of its lease, for example because this

@@ -53,13 +53,20 @@ func retryDelay(try int) time.Duration {
 }
 
 // pause sleeps for d or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
+func pause(ctx context.Context, d time.Duration) { sleep(ctx, d, nil) }
+
+// sleep waits for d, or for a hint, of which there are none if it is nil. It returns false when
+// ctx has ended.
+func sleep(ctx context.Context, d time.Duration, hint <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
+	case <-hint:
 	case <-ctx.Done():
+		return false
 	}
+	return true
 }
 
 // Insist asks the store until it answers, with an error only if that cannot change, or

@@ -64,11 +64,10 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 	}
 	ctx, end := context.WithTimeout(life, callTimeout)
 	defer end()
-	item := store.Settlement{Receipt: h.Delivery.Receipt, Delay: v.Delay, Failure: v.Failure}
-	request := store.SettleRequest{Verdict: v.Verdict, Items: []store.Settlement{item}}
-	codes, err := series.Settle(ctx, w.config.Store, h.Partition, request, []*series.Part{series.Of(h.Delivery)})
+	said := once(ctx, w.config.Store, target{partition: h.Partition, verdict: v.Verdict}, []settling{newSettling(h, *v)})[0]
+	err := said.err
 	if err == nil {
-		err = v.Verdict.Err(codes[0])
+		err = v.Verdict.Err(said.code)
 	}
 	if err != nil {
 		w.config.Log.Warn("dueq: a recurring message comes back when its lease has run out", attributes(h, slog.Any("error", err))...)
@@ -78,20 +77,4 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 		return true
 	}
 	return false
-}
-
-// partsOf returns what the deliveries at some places say about their next occurrences; nil
-// if none is of a recurring message.
-func partsOf(items []settling, places []int) []*series.Part {
-	var parts []*series.Part
-	for n, i := range places {
-		part := series.Of(items[i].held.Delivery)
-		if part != nil && parts == nil {
-			parts = make([]*series.Part, len(places))
-		}
-		if parts != nil {
-			parts[n] = part
-		}
-	}
-	return parts
 }

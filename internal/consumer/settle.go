@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -12,14 +11,13 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/coalesce"
-	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
 
-// settler reports to the store what became of deliveries: those of one partition that get
-// the same verdict at the same time, in one call.
+// settler reports to the store what became of the deliveries of a consumer: it insists until the
+// store knows, for as long as that is of use.
 type settler struct {
-	store    store.Store
+	*calls
 	log      *slog.Logger
 	outcomes *outcomes
 	capacity *capacity
@@ -30,94 +28,50 @@ type settler struct {
 	life     context.Context            // ends when nothing is reported any more
 	over     func([]settling)           // called with deliveries of a partition whose settling, begun by start, is over
 	failed   func(*Held, error) Verdict // on a delivery whose verdict the store refused
-
-	mu         sync.Mutex
-	coalescers map[target]*coalescer
-}
-
-// target is what a call can be about.
-type target struct {
-	partition store.Partition
-	verdict   store.Verdict // noVerdict: the start of handlers is recorded
-}
-
-const noVerdict store.Verdict = ""
-
-// coalescer combines the verdicts on deliveries of one target.
-type coalescer = coalesce.Coalescer[settling, settlement]
-
-// settling is a delivery with the details of its verdict.
-type settling struct {
-	held    *Held
-	delay   int64
-	failure string
-	next    *store.Occurrence
-	sends   *Sends
-
-	handled bool // by a handler, whose result and time these are
-	result  error
-	took    time.Duration
-}
-
-func newSettling(h *Held, v Verdict) settling {
-	return settling{held: h, delay: v.Delay, failure: Cut(v.Failure), next: v.Next, sends: v.Sends}
-}
-
-// settlement is what the store said.
-type settlement struct {
-	code store.Code
-	err  error
 }
 
 func newSettler(c Config) *settler {
-	return &settler{
-		store: c.Store, log: c.Log, outcomes: newOutcomes(c), capacity: newCapacity(c),
-		lease: c.Lease, overtime: c.overtime(), hedge: min(c.Lease/3, callTimeout), coalescers: map[target]*coalescer{},
+	s := &settler{
+		log: c.Log, outcomes: newOutcomes(c), capacity: newCapacity(c),
+		lease: c.Lease, overtime: c.overtime(), hedge: min(c.Lease/3, callTimeout),
 	}
+	s.calls = newCalls(c.Store, s.insistently)
+	return s
 }
 
-func (s *settler) coalescer(t target) *coalescer {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.coalescers[t]
-	if c == nil {
-		watches := sync.Pool{New: func() any {
-			return &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
-		}}
-		c = coalesce.New(coalesce.Config[settling, settlement]{
-			StallAfter: lendAfter,
-			MaxItems:   store.MaxBatch, MaxBytes: store.MaxBatchBytes,
-			Size:    (*settling).size,
-			Context: func(context.Context) context.Context { return s.life },
-			Call: func(ctx context.Context, items []settling) []settlement {
-				late := watches.Get().(*overdue)
-				late.begin()
-				defer func() {
-					late.end()
-					watches.Put(late)
-				}()
-				return s.insist(ctx, t, items, late)
-			},
-			Done: func(items []settling, said []settlement) { s.conclude(t.verdict, items, said) },
-		})
-		s.coalescers[t] = c
+// insistently is how the calls of a consumer are made.
+func (s *settler) insistently(t target) coalesce.Config[settling, settlement] {
+	watches := sync.Pool{New: func() any {
+		return &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
+	}}
+	return coalesce.Config[settling, settlement]{
+		StallAfter: lendAfter,
+		Context:    func(context.Context) context.Context { return s.life },
+		Call: func(ctx context.Context, items []settling) []settlement {
+			late := watches.Get().(*overdue)
+			late.begin()
+			defer func() {
+				late.end()
+				watches.Put(late)
+			}()
+			return s.insist(ctx, t, items, late)
+		},
+		Done: func(items []settling, said []settlement) { s.conclude(t.verdict, items, said) },
 	}
-	return c
 }
 
 // settle reports one verdict, for as long as it takes and is not too late. With
 // ErrLeaseLost and ErrCancelled, too, all is said.
 func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
-	item := newSettling(h, v)
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	t, item := target{partition: h.Partition, verdict: v.Verdict}, newSettling(h, v)
 	item.handled = true
-	if err := item.validate(v.Verdict); err != nil {
+	if err := item.validate(t); err != nil {
 		return err
 	}
 	h.setPhase(underWay)
-	said, status := s.coalescer(target{h.Partition, v.Verdict}).Do(ctx, &item)
-	if status != coalesce.Completed {
-		said.err = ctx.Err()
-	}
+	said := s.do(ctx, t, &item)
 	item.sends.done(said.code, said.err)
 	err := s.note(h, v.Verdict, said)
 	if said.err == nil {
@@ -144,7 +98,7 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 			failed := s.failed(item.held, err)
 			again := newSettling(item.held, failed)
 			again.handled, again.result, again.took = item.handled, err, item.took
-			s.start(target{item.held.Partition, failed.Verdict}, again)
+			s.start(target{partition: item.held.Partition, verdict: failed.Verdict}, again)
 			continue
 		}
 		err := s.note(item.held, v, said[i])
@@ -156,24 +110,6 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 	if len(over) > 0 {
 		s.over(over)
 	}
-}
-
-// validate keeps what one caller got wrong from others in the same call.
-func (i settling) validate(v store.Verdict) error {
-	return store.SettleRequest{Verdict: v, Items: []store.Settlement{i.settlement()}}.Validate()
-}
-
-func (i settling) settlement() store.Settlement {
-	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next, Messages: i.sends.stored()}
-}
-
-// size is that of its settlement.
-func (i *settling) size() int {
-	if i.next == nil && i.sends == nil {
-		return len(i.failure)
-	}
-	item := i.settlement()
-	return item.Size()
 }
 
 // outcome is that of a verdict which the store has answered with code, or err.
@@ -231,11 +167,11 @@ func (s *settler) insist(ctx context.Context, t target, items []settling, late *
 
 // try makes the call once, or twice when it takes long.
 func (s *settler) try(ctx context.Context, t target, items []settling, places []int, said []settlement) error {
-	codes, err := s.call(ctx, s.request(t, items, places))
+	codes, err := s.hedged(ctx, newRequest(t, items, places))
+	if err != nil && ctx.Err() == nil {
+		err = noAnswer(err)
+	}
 	if err != nil {
-		if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
-			err = fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
-		}
 		return err
 	}
 	for n, i := range places {
@@ -244,41 +180,22 @@ func (s *settler) try(ctx context.Context, t target, items []settling, places []
 	return nil
 }
 
-// request returns the call about the deliveries at some places.
-func (s *settler) request(t target, items []settling, places []int) func(context.Context) ([]store.Code, error) {
-	if t.verdict == noVerdict {
-		r := store.ExtendRequest{Receipts: make([]store.Receipt, len(places)), Lease: s.lease.Milliseconds(), Start: true}
-		for n, i := range places {
-			r.Receipts[n] = items[i].held.Delivery.Receipt
-		}
-		return func(ctx context.Context) ([]store.Code, error) { return s.store.Extend(ctx, t.partition, r) }
-	}
-	r := store.SettleRequest{Verdict: t.verdict, Items: make([]store.Settlement, len(places))}
-	for n, i := range places {
-		r.Items[n] = items[i].settlement()
-	}
-	parts := partsOf(items, places)
-	return func(ctx context.Context) ([]store.Code, error) {
-		return series.Settle(ctx, s.store, t.partition, r, parts)
-	}
-}
-
-// call makes a call, and when it has taken a third of the lease the same call once more
+// hedged makes a call, and when it has taken a third of the lease the same call once more
 // beside it: the reply of the first may be stalled, and the leases must not run out for
 // that. The first success counts.
-func (s *settler) call(ctx context.Context, ask func(context.Context) ([]store.Code, error)) ([]store.Code, error) {
+func (s *settler) hedged(ctx context.Context, r request) ([]store.Code, error) {
 	ctx, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
 	var second atomic.Pointer[[]store.Code]
 	s.hedges.Add(1)
 	timer := time.AfterFunc(s.hedge, func() {
 		defer s.hedges.Done()
-		if codes, err := ask(ctx); err == nil {
+		if codes, err := r.ask(ctx, s.store); err == nil {
 			second.Store(&codes)
 			end()
 		}
 	})
-	codes, err := ask(ctx)
+	codes, err := r.ask(ctx, s.store)
 	if timer.Stop() {
 		s.hedges.Done()
 	}
@@ -312,33 +229,29 @@ func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) tim
 // automatically.
 func (s *settler) extend(ctx context.Context, h *Held, span int64) error {
 	began := time.Now()
-	codes, err := s.store.Extend(ctx, h.Partition, store.ExtendRequest{Receipts: []store.Receipt{h.Delivery.Receipt}, Lease: span})
-	if err != nil {
-		return err
+	said := once(ctx, s.store, target{partition: h.Partition, lease: span}, []settling{{held: h}})[0]
+	if said.err != nil {
+		return said.err
 	}
-	if codes[0] == store.CodeOK || codes[0] == store.CodeCancelled {
+	if said.code == store.CodeOK || said.code == store.CodeCancelled {
 		h.extended(began.Add(time.Duration(span) * time.Millisecond))
 	}
-	return codes[0].ExtendErr()
+	return said.code.ExtendErr()
 }
 
-// release gives deliveries back unharmed, once. What cannot be given back comes back
-// when its lease has run out.
-func (s *settler) release(ctx context.Context, all []*Held) {
-	sorted := map[store.Partition][]store.Settlement{}
+// giveBack releases deliveries, of any partition.
+func (s *settler) giveBack(ctx context.Context, all []*Held) {
+	sorted := map[store.Partition][]store.Receipt{}
 	for _, h := range all {
 		if phase, _ := h.state(); phase != settled {
 			h.setPhase(settled)
-			sorted[h.Partition] = append(sorted[h.Partition], store.Settlement{Receipt: h.Delivery.Receipt})
+			sorted[h.Partition] = append(sorted[h.Partition], h.Delivery.Receipt)
 		}
 	}
-	for p, items := range sorted {
-		for chunk := range slices.Chunk(items, store.MaxBatch) {
-			_, err := s.store.Settle(ctx, p, store.SettleRequest{Verdict: store.Release, Items: chunk})
-			if err != nil {
-				s.log.Warn("dueq: messages not given back, they come back when their leases have run out",
-					slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.Int("messages", len(chunk)), slog.Any("error", err))
-			}
+	for p, receipts := range sorted {
+		if err := s.release(ctx, p, receipts); err != nil {
+			s.log.Warn("dueq: messages not given back, they come back when their leases have run out",
+				slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.Int("messages", len(receipts)), slog.Any("error", err))
 		}
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/dueq-dev/dueq/internal/coalesce"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -24,8 +23,8 @@ func (w *work) recordStart(life context.Context, h *Held) {
 // that are recorded at the same time share a call.
 func (s *settler) recordStart(ctx context.Context, h *Held) error {
 	began := time.Now()
-	said, status := s.coalescer(target{h.Partition, noVerdict}).Do(ctx, &settling{held: h})
-	if status != coalesce.Completed {
+	said := s.do(ctx, target{partition: h.Partition, lease: s.lease.Milliseconds(), start: true}, &settling{held: h})
+	if said.err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if said.err != nil {

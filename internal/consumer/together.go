@@ -170,7 +170,7 @@ func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
 			cause = causes[i]
 		}
 		if item, v, ok := w.concluded(h, until, cause, results[i], took); ok {
-			verdicts = add(verdicts, target{h.Partition, v}, item, len(all)-i)
+			verdicts = add(verdicts, target{partition: h.Partition, verdict: v}, item, len(all)-i)
 		}
 		h.turn.Unlock()
 	}

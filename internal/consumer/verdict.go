@@ -57,9 +57,7 @@ type Sends struct {
 	Done func(code store.Code, err error)
 }
 
-// Done reports what the store said. There may be no sends.
-func (v Verdict) Done(code store.Code, err error) { v.Sends.done(code, err) }
-
+// done reports what the store said. There may be no sends.
 func (s *Sends) done(code store.Code, err error) {
 	if s != nil && s.Done != nil {
 		s.Done(code, err)
@@ -130,11 +128,6 @@ type Verdict struct {
 	Sends   *Sends            // of Next
 }
 
-// Settlement returns the verdict on a delivery as the store takes it.
-func (v Verdict) Settlement(r store.Receipt) store.Settlement {
-	return store.Settlement{Receipt: r, Delay: v.Delay, Failure: Cut(v.Failure), Next: v.Next, Messages: v.Sends.stored()}
-}
-
 // judge turns what the handler of h returned into a verdict. cause is why its context had
 // ended, if it had.
 func (w *work) judge(h *Held, cause, err error) Verdict {
@@ -188,8 +181,8 @@ func (w *work) backoff(h *Held, err error) (d time.Duration) {
 	return min(max(w.config.Backoff(h, err), 0), store.MaxDelay*time.Millisecond)
 }
 
-// Cut shortens a failure text to store.MaxFailure bytes, at the boundary of a rune.
-func Cut(s string) string {
+// cut shortens a failure text to store.MaxFailure bytes, at the boundary of a rune.
+func cut(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= store.MaxFailure {
 		return s

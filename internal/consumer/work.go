@@ -80,7 +80,7 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 	all, claim := w.newHeld(deliveries), &claimed{began: began, ended: time.Now()}
 	deadline := began.Add(w.config.Lease)
 	for _, h := range all {
-		h.Partition, h.settler, h.claim, h.deadline = p, w.settler, claim, deadline
+		h.Partition, h.holder, h.claim, h.deadline = p, w.settler, claim, deadline
 		if w.config.MaxHold > 0 {
 			h.until = began.Add(w.config.MaxHold)
 		}
@@ -201,7 +201,7 @@ func (w *work) dropUnstarted(h *Held, cause error, delay int64) {
 // settle hands over a verdict.
 func (w *work) settle(h *Held, v Verdict) {
 	h.setUnderWay(time.Now().Add(w.config.Lease))
-	w.startSettling(target{h.Partition, v.Verdict}, newSettling(h, v))
+	w.startSettling(target{partition: h.Partition, verdict: v.Verdict}, newSettling(h, v))
 }
 
 // startSettling hands over a verdict on a delivery that is underWay. It counts as held until
@@ -257,7 +257,7 @@ func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
 	defer h.turn.Unlock()
 	w.report(h, err)
 	if item, v, ok := w.concluded(h, time.Now().Add(w.config.Lease), cause, err, took); ok {
-		w.startSettling(target{h.Partition, v}, item)
+		w.startSettling(target{partition: h.Partition, verdict: v}, item)
 	}
 }
 
@@ -337,7 +337,7 @@ func (w *work) release(life context.Context, all []*Held) {
 	}
 	ctx, end := context.WithTimeout(life, callTimeout)
 	defer end()
-	w.settler.release(ctx, all)
+	w.settler.giveBack(ctx, all)
 	for _, h := range all {
 		w.held.remove(h)
 	}

@@ -1,4 +1,4 @@
-package receiver
+package consumer
 
 import (
 	"cmp"
@@ -12,10 +12,6 @@ import (
 )
 
 const (
-	// guardPoll is the longest sleep of a caller who waits: hints can get lost.
-	guardPoll = 2 * time.Second
-	// breather keeps a caller who waits from asking all the time.
-	breather = time.Millisecond
 	// retryAfter is the longest sleep after an error.
 	retryAfter = 200 * time.Millisecond
 	// claimTimeout is how long one of several partitions may take to answer. What it hands
@@ -32,20 +28,14 @@ type Poll struct {
 	Max        int   // deliveries wanted
 	Lease      int64 // ms
 	// Pass reports whether a delivery is not for the caller; it settles one that is not.
-	Pass func(context.Context, Found) bool
-}
-
-// Found is a delivery, and where it is from.
-type Found struct {
-	Partition store.Partition
-	Delivery  *store.Delivery
+	Pass func(context.Context, *Held) bool
 }
 
 // Poll asks one partition after the other until p.Max messages are found. It returns how long
 // to wait if there is none. A partition that has not answered lately, as its server may be
 // gone, is asked last, and only if the others have nothing. The error of a partition counts
 // only then, too. Calls that are under way when ctx ends go on in running.
-func (r *Receiver) Poll(ctx context.Context, running *sync.WaitGroup, p Poll) ([]Found, time.Duration, error) {
+func (r *Receiver) Poll(ctx context.Context, running *sync.WaitGroup, p Poll) ([]*Held, time.Duration, error) {
 	var suspects []int
 	round := &round{Poll: p, receiver: r, running: running, wait: store.MaxWait}
 	timeout := time.Duration(0)
@@ -76,7 +66,7 @@ type round struct {
 	Poll
 	receiver *Receiver
 	running  *sync.WaitGroup
-	found    []Found
+	found    []*Held
 	wait     time.Duration
 	paused   bool
 	served   bool  // by a partition at least
@@ -102,12 +92,12 @@ func (r *round) ask(ctx context.Context, index int, timeout time.Duration) (enou
 	r.served = true
 	passed := false
 	for i := range result.Deliveries {
-		f := Found{from, &result.Deliveries[i]}
-		if r.Pass(ctx, f) {
+		h := &Held{Partition: from, Delivery: &result.Deliveries[i], holder: r.receiver}
+		if r.Pass(ctx, h) {
 			passed = true
 			continue
 		}
-		r.found = append(r.found, f)
+		r.found = append(r.found, h)
 	}
 	r.wait = min(r.wait, result.Wait)
 	if passed && len(r.found) < r.Max {
@@ -117,7 +107,7 @@ func (r *round) ask(ctx context.Context, index int, timeout time.Duration) (enou
 }
 
 // outcome returns what was found; an error only if that is nothing.
-func (r *round) outcome(ctx context.Context) ([]Found, time.Duration, error) {
+func (r *round) outcome(ctx context.Context) ([]*Held, time.Duration, error) {
 	switch {
 	case len(r.found) > 0:
 		return r.found, 0, nil
@@ -136,9 +126,9 @@ func (r *round) outcome(ctx context.Context) ([]Found, time.Duration, error) {
 // not mend, and returns what the last one did. join returns the channel of [Bell.Join] for the
 // hints after the first heard ones.
 func (b *Bell) Wait(
-	ctx context.Context, span time.Duration, poll func() ([]Found, time.Duration, error),
+	ctx context.Context, span time.Duration, poll func() ([]*Held, time.Duration, error),
 	join func(heard uint64) (rung <-chan struct{}, leave func()),
-) ([]Found, error) {
+) ([]*Held, error) {
 	end := time.Now().Add(span)
 	heard := b.Heard()
 	found, wait, err := poll()
@@ -168,17 +158,4 @@ func (b *Bell) Wait(
 // worthWaiting reports whether a caller who got nothing may get something later.
 func worthWaiting(err error) bool {
 	return err == nil || errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFailed)
-}
-
-// sleep waits for d or a hint. It returns false when ctx has ended.
-func sleep(ctx context.Context, d time.Duration, rung <-chan struct{}) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-rung:
-	case <-ctx.Done():
-		return false
-	}
-	return true
 }

@@ -1,0 +1,193 @@
+package consumer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/dueq-dev/dueq/internal/coalesce"
+	"github.com/dueq-dev/dueq/internal/idle"
+	"github.com/dueq-dev/dueq/internal/series"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// idleAfter is after how long without a call what is kept of a partition is given back.
+const idleAfter = 5 * time.Minute
+
+// calls settle deliveries and extend their leases: those of one target that are made at the
+// same time are combined.
+type calls struct {
+	store      store.Store
+	coalescers *idle.Map[target, *coalescer]
+	config     func(target) coalesce.Config[settling, settlement]
+}
+
+// target is what a call can be about.
+type target struct {
+	partition store.Partition
+	verdict   store.Verdict // noVerdict: the leases are extended
+	lease     int64         // then, ms
+	start     bool          // then: handlers are about to run
+}
+
+const noVerdict store.Verdict = ""
+
+// coalescer combines the calls about one target.
+type coalescer = coalesce.Coalescer[settling, settlement]
+
+// settling is a delivery with the details of its verdict.
+type settling struct {
+	held    *Held
+	delay   int64
+	failure string
+	next    *store.Occurrence
+	sends   *Sends
+
+	handled bool // by a handler, whose result and time these are
+	result  error
+	took    time.Duration
+}
+
+func newSettling(h *Held, v Verdict) settling {
+	return settling{held: h, delay: v.Delay, failure: cut(v.Failure), next: v.Next, sends: v.Sends}
+}
+
+// settlement is what the store said.
+type settlement struct {
+	code store.Code
+	err  error
+}
+
+// newCalls returns calls that are made as config says: how often, in which context, and what is
+// done with their results.
+func newCalls(s store.Store, config func(target) coalesce.Config[settling, settlement]) *calls {
+	return &calls{store: s, coalescers: idle.NewMap[target, *coalescer](idleAfter, nil), config: config}
+}
+
+func (c *calls) coalescer(t target) *coalescer { return c.coalescers.Get(t, c.newCoalescer) }
+
+func (c *calls) newCoalescer(t target) *coalescer {
+	config := c.config(t)
+	config.MaxItems, config.MaxBytes, config.Size = store.MaxBatch, store.MaxBatchBytes, (*settling).size
+	return coalesce.New(config)
+}
+
+// do makes a call, together with others, and waits for it until ctx ends.
+func (c *calls) do(ctx context.Context, t target, item *settling) settlement {
+	said, status := c.coalescer(t).Do(ctx, item)
+	if status != coalesce.Completed {
+		said.err = ctx.Err()
+	}
+	return said
+}
+
+// once makes the call about items, one time.
+func once(ctx context.Context, s store.Store, t target, items []settling) []settlement {
+	r := newRequest(t, items, nil)
+	codes, err := r.ask(ctx, s)
+	said := make([]settlement, len(items))
+	for i := range said {
+		said[i].err = err
+		if err == nil {
+			said[i].code = codes[i]
+		}
+	}
+	return said
+}
+
+// release gives deliveries of a partition back unharmed, once, in as few calls as possible.
+// What cannot be given back comes back when its lease has run out.
+func (c *calls) release(ctx context.Context, p store.Partition, receipts []store.Receipt) error {
+	var failed error
+	for chunk := range slices.Chunk(receipts, store.MaxBatch) {
+		items := make([]store.Settlement, len(chunk))
+		for i := range chunk {
+			items[i].Receipt = chunk[i]
+		}
+		_, err := c.store.Settle(ctx, p, store.SettleRequest{Verdict: store.Release, Items: items})
+		failed = errors.Join(failed, err)
+	}
+	return failed
+}
+
+// request is what a call asks the store for.
+type request struct {
+	target
+	receipts []store.Receipt    // of leases that are extended
+	items    []store.Settlement // of deliveries that are settled
+	parts    []*series.Part
+}
+
+// newRequest returns the request about the deliveries at some places; nil: about all.
+func newRequest(t target, items []settling, places []int) request {
+	r, n := request{target: t}, len(places)
+	if places == nil {
+		n = len(items)
+	}
+	if t.verdict == noVerdict {
+		r.receipts = make([]store.Receipt, n)
+	} else {
+		r.items = make([]store.Settlement, n)
+	}
+	for i := range n {
+		item := &items[i]
+		if places != nil {
+			item = &items[places[i]]
+		}
+		r.set(i, item)
+	}
+	return r
+}
+
+func (r *request) set(i int, item *settling) {
+	if r.verdict == noVerdict {
+		r.receipts[i] = item.held.Delivery.Receipt
+		return
+	}
+	r.items[i] = item.settlement()
+	if part := series.Of(item.held.Delivery); part != nil {
+		if r.parts == nil {
+			r.parts = make([]*series.Part, len(r.items))
+		}
+		r.parts[i] = part
+	}
+}
+
+// ask makes the call.
+func (r *request) ask(ctx context.Context, s store.Store) ([]store.Code, error) {
+	if r.verdict == noVerdict {
+		return s.Extend(ctx, r.partition, store.ExtendRequest{Receipts: r.receipts, Lease: r.lease, Start: r.start})
+	}
+	return series.Settle(ctx, s, r.partition, store.SettleRequest{Verdict: r.verdict, Items: r.items}, r.parts)
+}
+
+// validate keeps what one caller got wrong from others in the same call.
+func (i *settling) validate(t target) error {
+	if t.verdict == noVerdict {
+		return store.ExtendRequest{Receipts: []store.Receipt{i.held.Delivery.Receipt}, Lease: t.lease}.Validate()
+	}
+	return store.SettleRequest{Verdict: t.verdict, Items: []store.Settlement{i.settlement()}}.Validate()
+}
+
+func (i *settling) settlement() store.Settlement {
+	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next, Messages: i.sends.stored()}
+}
+
+// size is that of its settlement.
+func (i *settling) size() int {
+	if i.next == nil && i.sends == nil {
+		return len(i.failure)
+	}
+	item := i.settlement()
+	return item.Size()
+}
+
+// noAnswer distinguishes the end of a call's own time from that of its caller's.
+func noAnswer(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
+		return fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)
+	}
+	return err
+}
