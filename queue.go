@@ -16,7 +16,7 @@ type Queue struct {
 	client  *Client
 	name    string
 	invalid error // a bad name: returned by every method
-	turn    route.Turn
+	turn    route.RoundRobin
 	polled  atomic.Uint64 // where Receive looks first
 	bell    consumer.Bell // for those who wait in Receive
 }

@@ -43,8 +43,8 @@ func (None) Version(context.Context) (string, error) { return "", nil }
 // Stop does nothing.
 func (None) Stop() error { return nil }
 
-// patience is how long a server may take to start or to stop.
-const patience = 60 * time.Second
+// timeout is how long a server may take to start or to stop.
+const timeout = 60 * time.Second
 
 // start runs a server in a process group of its own, so that Ctrl-C reaches the
 // harness alone and the harness ends the server in its own time.
@@ -71,14 +71,14 @@ func stop(cmd *exec.Cmd) error {
 	select {
 	case <-ended:
 		return nil
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		return errors.Join(errors.New("did not stop when asked: "+cmd.Path), cmd.Process.Kill())
 	}
 }
 
 // await calls ready every few ms until it succeeds.
 func await(ctx context.Context, ready func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		err := ready()

@@ -15,11 +15,11 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
-// BenchmarkSendAlone calls Send from one goroutine, and in turns with that a bare loop of
+// BenchmarkSendAlone calls Send from one goroutine, and alternately with that a bare loop of
 // EVALSHA with the script that Send calls and the same arguments. Its ratio is of rates: 1
 // says that the library costs nothing.
 func BenchmarkSendAlone(b *testing.B) {
-	const turn = 500
+	const calls = 500
 	ctx := context.Background()
 	server := redistest.Start(b)
 	seen := &lastScript{}
@@ -45,16 +45,16 @@ func BenchmarkSendAlone(b *testing.B) {
 	again := func() error { return rdb.Do(ctx, bare.next()...).Err() }
 	took, n := [2]time.Duration{}, 0
 	for round := 0; b.Loop(); round++ {
-		for i, call := range measure.Turns(round, []func() error{send, again}) {
+		for i, call := range measure.Rotate(round, []func() error{send, again}) {
 			began := time.Now()
-			for range turn {
+			for range calls {
 				if err := call(); err != nil {
 					b.Fatal(err)
 				}
 			}
 			took[i] += time.Since(began)
 		}
-		n += turn
+		n += calls
 	}
 	b.ReportMetric(float64(n)/took[0].Seconds(), "msg/s")
 	b.ReportMetric(float64(n)/took[1].Seconds(), "bare-msg/s")

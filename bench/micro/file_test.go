@@ -112,7 +112,7 @@ func lifecycle(b *testing.B, s *embedded.Store, number uint64, ms []store.Messag
 }
 
 // BenchmarkFileReopen opens a store with pending messages, with one processor and with all,
-// in turns.
+// alternately.
 func BenchmarkFileReopen(b *testing.B) {
 	dir := b.TempDir()
 	s := open(b, dir, embedded.Config{NeverSync: true})
@@ -121,7 +121,7 @@ func BenchmarkFileReopen(b *testing.B) {
 	names, processors := []string{"one", "all"}, []int{1, runtime.GOMAXPROCS(0)}
 	var seconds [2][]float64
 	for round := 0; b.Loop(); round++ {
-		for i, n := range measure.Turns(round, processors) {
+		for i, n := range measure.Rotate(round, processors) {
 			seconds[i] = append(seconds[i], reopen(b, dir, n).Seconds())
 		}
 	}

@@ -1,5 +1,5 @@
 // Package micro measures single parts of dueq, for those who develop it: what a part costs
-// beside another way of doing the same, in turns. Everything is done through exported names;
+// beside another way of doing the same, alternately. Everything is done through exported names;
 // a benchmark that needs more stands beside the code it measures. Each starts a redis-server
 // of its own, and reports CPU time and rates as metrics:
 //

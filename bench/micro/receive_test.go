@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// BenchmarkDrainBatch consumes messages that are all due, in turns with the defaults of
+// BenchmarkDrainBatch consumes messages that are all due, alternately with the defaults of
 // Consume and with a handler that takes 500 messages at a time. `dueq bench` has the rate of
 // Consume with other settings.
 func BenchmarkDrainBatch(b *testing.B) {

@@ -16,7 +16,7 @@ import (
 
 // BenchmarkServerCost sends messages and takes them out again, a number of them in each call
 // and one call at a time, and reports what one costs the server in CPU time: with dueq's
-// scripts alone, and with the floor of `dueq bench`. The two take turns, so that whatever
+// scripts alone, and with the floor of `dueq bench`. The two take rounds, so that whatever
 // else the machine does troubles both.
 func BenchmarkServerCost(b *testing.B) {
 	for _, c := range []struct{ batch, calls int }{{1, 200}, {100, 20}} {
@@ -35,21 +35,21 @@ type scripted struct {
 
 func serverCost(b *testing.B, batch, calls int) {
 	b.Helper()
-	const turns = 10
+	const rounds = 10
 	sides := []*scripted{newScripts(b, batch), newFloor(b, batch)}
 	n := 0
 	for b.Loop() {
-		for turn := range turns {
-			for _, s := range measure.Turns(turn, sides) {
+		for round := range rounds {
+			for _, s := range measure.Rotate(round, sides) {
 				s.sending += s.cost(b, calls, s.send)
 			}
 		}
-		for turn := range turns {
-			for _, s := range measure.Turns(turn, sides) {
+		for round := range rounds {
+			for _, s := range measure.Rotate(round, sides) {
 				s.draining += s.cost(b, calls, s.drain)
 			}
 		}
-		n += turns * calls * batch
+		n += rounds * calls * batch
 	}
 	for _, s := range sides {
 		b.ReportMetric(micros(s.sending, n), s.name+"-send-us/msg")

@@ -9,12 +9,12 @@ import (
 )
 
 // Wheel is a hashed timing wheel in the memory of one process: a circle of slots, one
-// passed per tick; a message further away than a turn waits for several.
+// passed per tick; a message further away than a round waits for several.
 func Wheel() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
 			Name: "wheel", Title: "timing wheel in the process",
-			Idea:     "A circle of slots in memory, one passed every 10 ms; whatever is in the slot and has no turns left is due.",
+			Idea:     "A circle of slots in memory, one passed every 10 ms; whatever is in the slot and has no rounds left is due.",
 			Promise:  "none: gone with the process",
 			Mind:     "Nothing is stored: a crash or a deploy loses every pending message. One process only. Its figures are those of a program without a server, and show what a server costs.",
 			Settings: "4,096 slots of 10 ms",
@@ -39,8 +39,8 @@ type wheel struct {
 }
 
 type wheelEntry struct {
-	turns int64
-	body  []byte
+	rounds int64
+	body   []byte
 }
 
 func (q *wheel) Send(_ context.Context, m peer.Message) error {
@@ -63,7 +63,7 @@ func (q *wheel) SendBatch(_ context.Context, batch []peer.Message) error {
 func (q *wheel) add(m peer.Message) {
 	tick := max(int64((m.Due.Sub(q.start)+wheelTick-1)/wheelTick), q.tick)
 	slot := &q.slots[tick%wheelSlots]
-	*slot = append(*slot, wheelEntry{turns: (tick - q.tick) / wheelSlots, body: m.Body})
+	*slot = append(*slot, wheelEntry{rounds: (tick - q.tick) / wheelSlots, body: m.Body})
 	q.size++
 }
 
@@ -89,11 +89,11 @@ func (q *wheel) pass(now time.Time) [][]byte {
 		slot := &q.slots[q.tick%wheelSlots]
 		keep := (*slot)[:0]
 		for _, e := range *slot {
-			if e.turns == 0 {
+			if e.rounds == 0 {
 				due = append(due, e.body)
 				continue
 			}
-			e.turns--
+			e.rounds--
 			keep = append(keep, e)
 		}
 		clear((*slot)[len(keep):])

@@ -68,7 +68,7 @@ func (a *audit) values() Values {
 
 // wait returns when everything has come and the queue is empty, or when nothing new has
 // come for so long after from that nothing will: that is no error but a finding.
-func (a *audit) wait(ctx context.Context, p *driver.Process, from time.Time, patience time.Duration) error {
+func (a *audit) wait(ctx context.Context, p *driver.Process, from time.Time, timeout time.Duration) error {
 	for {
 		all, news := a.state()
 		if all {
@@ -83,7 +83,7 @@ func (a *audit) wait(ctx context.Context, p *driver.Process, from time.Time, pat
 		if news.After(from) {
 			from = news
 		}
-		if time.Since(from) > patience {
+		if time.Since(from) > timeout {
 			return nil
 		}
 		if err := sleepUntil(ctx, time.Now().Add(50*time.Millisecond)); err != nil {

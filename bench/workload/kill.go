@@ -55,13 +55,13 @@ func (b *Bench) successor(ctx context.Context, a *audit, from time.Time) error {
 		return err
 	}
 	if _, err = p.Call(ctx, consume(0, 1, 5)); err == nil {
-		err = a.wait(ctx, p, from, b.patience())
+		err = a.wait(ctx, p, from, b.recoveryTimeout())
 	}
 	return errors.Join(err, p.Quit(ctx))
 }
 
-// patience is as long as the design needs, and no longer than the run allows.
-func (b *Bench) patience() time.Duration { return min(b.Recovery, b.Scale.Recovery) }
+// recoveryTimeout is as long as the design needs, and no longer than the run allows.
+func (b *Bench) recoveryTimeout() time.Duration { return min(b.Recovery, b.Scale.Recovery) }
 
 // recovered is verdict with the time it took until the last message had come, if it has.
 func (b *Bench) recovered(a *audit, from time.Time) Values {

@@ -46,7 +46,7 @@ func (b *Bench) leaveOne(ctx context.Context, d duo, second *driver.Process, a *
 	if err != nil {
 		return killed, err
 	}
-	return killed, a.wait(ctx, second, killed, b.patience())
+	return killed, a.wait(ctx, second, killed, b.recoveryTimeout())
 }
 
 // both makes both consumers consume, each knowing that there are two.

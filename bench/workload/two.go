@@ -45,5 +45,5 @@ func (b *Bench) together(ctx context.Context, d duo, second *driver.Process, a *
 	if err != nil {
 		return err
 	}
-	return a.wait(ctx, d.consumer, due, b.patience())
+	return a.wait(ctx, d.consumer, due, b.recoveryTimeout())
 }

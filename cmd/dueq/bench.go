@@ -40,7 +40,7 @@ func newBench(a *app) *cobra.Command {
 		Short: "Measure what a store costs and how fast it is",
 		Long: `Measure what sending, draining and waiting costs on a store, how late messages are,
 and, on a Redis, what the least costs that a safe queue must do (the floor: a minimal
-Lua loop that stores, leases and acks in batches), in turns on the same server.
+Lua loop that stores, leases and acks in batches), alternately on the same server.
 
 It uses keys with a prefix of its own, which it removes at the end and after Ctrl-C.
 CPU, commands and bytes are those of the whole server: let nobody else use it

@@ -66,7 +66,7 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// receiver is the endpoints: /steady accepts all, /flaky fails and /busy asks for patience until they are
+// receiver is the endpoints: /steady accepts all, /flaky fails and /busy answers with Retry-After until they are
 // calm, and twice after that, /gone refuses all until it is mended, /away for good.
 type receiver struct {
 	mu       sync.Mutex

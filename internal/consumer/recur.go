@@ -20,8 +20,8 @@ var (
 // Passed returns the verdict on a delivery that no handler is to see, and why, or nil. ago is
 // for how long it has been held.
 func Passed(d *store.Delivery, ago time.Duration) (*Verdict, error) {
-	fate, err := series.Judge(d, ago)
-	switch fate {
+	action, err := series.Judge(d, ago)
+	switch action {
 	case series.Skip:
 		return &Verdict{Verdict: store.Ack}, errMissed
 	case series.Spent:

@@ -89,8 +89,8 @@ func hoard(q, other *dueq.Queue) dueq.Handler {
 	}
 }
 
-// places are stores that outlive a process.
-func places(t *testing.T) map[string]string {
+// stores are the URLs of stores that outlive a process, by name.
+func stores(t *testing.T) map[string]string {
 	t.Helper()
 	return map[string]string{
 		"redis": "redis://" + redistest.Start(t, "--appendonly", "yes").Addr(),
@@ -144,7 +144,7 @@ func child(t *testing.T, j job) *exec.Cmd {
 // again that one message ends.
 func TestConsume_HandlerThatExitsTheProcessEndsOnlyItsMessage(t *testing.T) {
 	t.Parallel()
-	for name, url := range places(t) {
+	for name, url := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const innocents, attempts = 300, 4
@@ -186,7 +186,7 @@ func TestConsume_HandlerThatExitsTheProcessEndsOnlyItsMessage(t *testing.T) {
 // messages of which one was started.
 func TestConsume_KilledWithPrefetchedMessagesOfOneAttempt(t *testing.T) {
 	t.Parallel()
-	for name, url := range places(t) {
+	for name, url := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const messages, batches = 500, 8

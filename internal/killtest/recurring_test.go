@@ -84,7 +84,7 @@ type run struct {
 // each series goes on, as one message.
 func TestKill_RecurringMessages(t *testing.T) {
 	t.Parallel()
-	for name, url := range places(t) {
+	for name, url := range stores(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumers := 3

@@ -35,10 +35,9 @@ func Share(ctx context.Context, n, size, goroutines int, do func(ctx context.Con
 	return errors.Join(errs...)
 }
 
-// Turns yields subjects, with their indexes, in the order in which they take their turns in
-// a round. Another one is first in each round, so that what changes on the machine during a
-// run affects all alike.
-func Turns[S any](round int, subjects []S) iter.Seq2[int, S] {
+// Rotate yields subjects with their indexes, beginning with another subject in each round, so
+// that what changes on the machine during a run affects all subjects equally.
+func Rotate[S any](round int, subjects []S) iter.Seq2[int, S] {
 	return func(yield func(int, S) bool) {
 		for n := range subjects {
 			i := (n + round) % len(subjects)

@@ -126,19 +126,19 @@ func TestShare_EndOfContextInterruptsNoCall(t *testing.T) {
 	}
 }
 
-func TestTurns(t *testing.T) {
+func TestRotate(t *testing.T) {
 	t.Parallel()
 	subjects := []string{"a", "b", "c"}
 	for round, want := range []string{"0a1b2c", "1b2c0a", "2c0a1b", "0a1b2c"} {
 		got := ""
-		for i, s := range Turns(round, subjects) {
+		for i, s := range Rotate(round, subjects) {
 			got += fmt.Sprint(i, s)
 		}
 		if got != want {
 			t.Errorf("round %d has %s, want %s", round, got, want)
 		}
 	}
-	for range Turns(1, subjects) {
+	for range Rotate(1, subjects) {
 		break // an iterator that went on would panic
 	}
 }

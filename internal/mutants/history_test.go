@@ -30,8 +30,8 @@ func ofTheHistory() []mutant {
 			embeddedPkg, suite,
 		},
 		{
-			"all done messages of a key are listed", embeddedDir + "graves.go",
-			"if all := g[e.content.key()]; len(all) > most {", "if all := g[e.content.key()]; len(all) > 100*most {",
+			"all done messages of a key are listed", embeddedDir + "endedbykey.go",
+			"if all := k[e.content.key()]; len(all) > most {", "if all := g[e.content.key()]; len(all) > 100*most {",
 			embeddedPkg, suite,
 		},
 		{

@@ -73,7 +73,7 @@ func ofTheLog() []mutant {
 			walPkg, "TestWindow_KeepsWhatIsNotWritten",
 		},
 		{
-			"names are not synced when a segment is begun", walDir + "room.go",
+			"names are not synced when a segment is begun", walDir + "space.go",
 			"if err := l.disk.Sync(); err != nil {", "if err := error(nil); err != nil {",
 			embeddedPkg, cuts,
 		},

@@ -177,7 +177,7 @@ func ofOccurrences() []mutant {
 		},
 		{
 			"an ack of an occurrence that was cancelled fails", seriesDir + "settle.go",
-			"\t\tif v == store.Again {\n\t\t\tb.acked(places)\n\t\t}\n", "",
+			"\t\tif v == store.Again {\n\t\t\tb.acked(indexes)\n\t\t}\n", "",
 			seriesPkg, suite,
 		},
 		{

@@ -46,7 +46,7 @@ func ofRetention() []mutant {
 			embeddedPkg, suite,
 		},
 		{
-			"dead letters of a key are in the order of dying", embeddedDir + "graves.go",
+			"dead letters of a key are in the order of dying", embeddedDir + "endedbykey.go",
 			"for at > 0 && all[at-1].at > e.at {", "for at > 0 && all[at-1].at < 0 {",
 			embeddedPkg, "TestConformance/(DeadLetters|History)",
 		},

@@ -4,7 +4,7 @@ package mutants
 func ofTheSpace() []mutant {
 	return []mutant{
 		{
-			"a message is added without the reserve that it needs", walDir + "room.go",
+			"a message is added without the reserve that it needs", walDir + "space.go",
 			"case use == Add && l.reserved < l.floor(Add):", "case use == Add && l.reserved < 0:",
 			walPkg, "TestAdmit_ReserveKeepsUpWithWhatIsAdded",
 		},

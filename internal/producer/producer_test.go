@@ -156,11 +156,11 @@ func TestRecall_RepeatsUnderTheOldNumber(t *testing.T) {
 			}
 			for i, m := range s.requests[1].Messages {
 				if m.New {
-					t.Errorf("place %d is repeated as new", i)
+					t.Errorf("message %d is repeated as new", i)
 				}
 				_, known := outcomes[m.ID]
 				if stored := bytes.Equal(m.Body, sent[i].Body) && m.Due == 0; m.ID != sent[i].ID || stored != known {
-					t.Errorf("place %d: %+v, outcome known: %t", i, m, known)
+					t.Errorf("message %d: %+v, outcome known: %t", i, m, known)
 				}
 			}
 			again := p.Recall(t.Context(), to, test.again)

@@ -22,7 +22,7 @@ const never = 253402300799999
 type push struct {
 	to       store.Partition
 	messages []store.Message
-	turn     chan struct{}    // a token: its holder may look at what follows
+	token    chan struct{}    // its holder may use the fields below
 	lane     *lane.Lane[none] // nil once the outcome is known
 	results  []store.PushResult
 	asked    map[store.ID]bool // those whose outcome has been returned
@@ -42,7 +42,7 @@ func Definite(err error) bool {
 }
 
 func (p *Producer) setAside(l *lane.Lane[none], to store.Partition, messages []store.Message) {
-	u := &push{to: to, messages: messages, turn: make(chan struct{}, 1), lane: l, asked: map[store.ID]bool{}}
+	u := &push{to: to, messages: messages, token: make(chan struct{}, 1), lane: l, asked: map[store.ID]bool{}}
 	p.mu.Lock()
 	p.unknown = append(p.unknown, u)
 	var oldest *push
@@ -55,7 +55,7 @@ func (p *Producer) setAside(l *lane.Lane[none], to store.Partition, messages []s
 		return
 	}
 	select {
-	case oldest.turn <- struct{}{}: // and never given back: it is over
+	case oldest.token <- struct{}{}: // and never given back: it is over
 		if oldest.lane != nil {
 			p.destination(oldest.to).lanes.Give(oldest.lane)
 		}
@@ -108,7 +108,7 @@ func (p *Producer) unknownOf(to store.Partition) []*push {
 	return all
 }
 
-// among returns the places of those of u's messages that are sent again unchanged.
+// among returns the indexes of those of u's messages that are sent again unchanged.
 func (u *push) among(byID map[store.ID]*store.Message) []int {
 	var again []int
 	for i := range u.messages {
@@ -124,8 +124,8 @@ func (u *push) among(byID map[store.ID]*store.Message) []int {
 // resolve repeats u unless its outcome is known, as one of its messages is sent again.
 func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 	select {
-	case u.turn <- struct{}{}:
-		defer func() { <-u.turn }()
+	case u.token <- struct{}{}:
+		defer func() { <-u.token }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -148,7 +148,7 @@ func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 
 // repeat makes the call again. If the first one was executed, the answer is that of the
 // first. If not, only what is sent again may be stored: the others go as messages that
-// every store refuses, so that all keep their places.
+// every store refuses, so that each keeps its index.
 func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.PushResult, error) {
 	d := p.destination(u.to)
 	if err := p.enter(ctx, d); err != nil {

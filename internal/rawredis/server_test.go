@@ -51,7 +51,7 @@ func TestInfo_IsParsed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if before.CPU != 3750*time.Millisecond || before.Memory != 4000 || before.Room != 20000 || before.Freeing != 3 || before.Version != "redis 7.0.15" {
+	if before.CPU != 3750*time.Millisecond || before.Memory != 4000 || before.Free != 20000 || before.Freeing != 3 || before.Version != "redis 7.0.15" {
 		t.Errorf("read %+v", before)
 	}
 	if before.Executed != 46 || before.Sent != 16 {
@@ -68,7 +68,7 @@ func TestInfo_IsParsed(t *testing.T) {
 	if used.CPU != 500*time.Millisecond || used.Sent != 3 || used.Executed != 9 || used.In != 100-int64(len(infoCall)) {
 		t.Errorf("used %+v, want 3 commands sent and 9 executed", used)
 	}
-	if after.Room != 2000 || after.Version != "valkey 8.1.0" {
+	if after.Free != 2000 || after.Version != "valkey 8.1.0" {
 		t.Errorf("read %+v", after)
 	}
 	if _, err := parse("redis_version:7\r\n"); err == nil || !strings.Contains(err.Error(), "used_cpu_user") {

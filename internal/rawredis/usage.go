@@ -31,7 +31,7 @@ func (u Usage) Since(before Reading) Usage {
 type Reading struct {
 	Usage
 	Memory  int64  // bytes in use, without the buffers of clients
-	Room    int64  // bytes that may still be used: up to maxmemory, or else what the machine has
+	Free    int64  // bytes that may still be used: up to maxmemory, or else what the machine has
 	Freeing int64  // objects that are still to be freed in the background
 	Version string // "redis 7.0.15"
 	size    int    // bytes of the reply
@@ -110,7 +110,7 @@ func parse(text string) (Reading, error) {
 	if limit == 0 {
 		limit = whole("total_system_memory")
 	}
-	r.Room = limit - whole("used_memory")
+	r.Free = limit - whole("used_memory")
 	r.Version = "redis " + fields["redis_version"]
 	if v := fields["valkey_version"]; v != "" {
 		r.Version = "valkey " + v

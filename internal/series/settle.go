@@ -83,32 +83,32 @@ type settling struct {
 	codes     []store.Code
 }
 
-// follow settles the items at some places, those that get the same verdict in one call.
-func (b *settling) follow(ctx context.Context, places []int) error {
+// follow settles the items at some indexes, those that get the same verdict in one call.
+func (b *settling) follow(ctx context.Context, indexes []int) error {
 	now, err := b.store.Now(ctx, b.partition)
 	if err != nil {
 		return err
 	}
 	items, byVerdict := make([]store.Settlement, len(b.request.Items)), map[store.Verdict][]int{}
-	for _, i := range places {
+	for _, i := range indexes {
 		var v store.Verdict
 		v, items[i] = b.parts[i].settlement(b.request.Verdict, b.request.Items[i], now)
 		byVerdict[v] = append(byVerdict[v], i)
 	}
-	for v, places := range byVerdict {
-		if err := b.ask(ctx, v, places, items); err != nil {
+	for v, indexes := range byVerdict {
+		if err := b.ask(ctx, v, indexes, items); err != nil {
 			return err
 		}
 		if v == store.Again {
-			b.acked(places)
+			b.acked(indexes)
 		}
 	}
 	return nil
 }
 
 // acked makes what Again said the answer to an ack, which a cancelled message is as good as.
-func (b *settling) acked(places []int) {
-	for _, i := range places {
+func (b *settling) acked(indexes []int) {
+	for _, i := range indexes {
 		if b.codes[i] == store.CodeCancelled {
 			b.codes[i] = store.CodeOK
 		}
@@ -135,7 +135,7 @@ func (part *Part) settlement(v store.Verdict, item store.Settlement, now int64) 
 	return v, item
 }
 
-// letterIndex is a place that no message has which a handler sends with Next.
+// letterIndex is an index that no message of a Next has.
 const letterIndex = -1
 
 func (part *Part) next(now int64) (int64, error) {
@@ -146,26 +146,26 @@ func (part *Part) next(now int64) (int64, error) {
 	return s.Next(part.due, max(now, part.due))
 }
 
-// ask makes the call for the items at some places, and keeps what the store says.
-func (b *settling) ask(ctx context.Context, v store.Verdict, places []int, items []store.Settlement) error {
-	r := store.SettleRequest{Verdict: v, Items: make([]store.Settlement, len(places))}
-	for n, i := range places {
+// ask makes the call for the items at some indexes, and keeps what the store says.
+func (b *settling) ask(ctx context.Context, v store.Verdict, indexes []int, items []store.Settlement) error {
+	r := store.SettleRequest{Verdict: v, Items: make([]store.Settlement, len(indexes))}
+	for n, i := range indexes {
 		r.Items[n] = items[i]
 	}
 	codes, err := b.store.Settle(ctx, b.partition, r)
 	if err != nil {
 		return err
 	}
-	for n, i := range places {
+	for n, i := range indexes {
 		b.codes[i] = codes[n]
 	}
 	return nil
 }
 
-// changed returns those of the places whose messages have another schedule by now, and reads
+// changed returns those of the indexes whose messages have another schedule by now, and reads
 // it.
-func (b *settling) changed(ctx context.Context, places []int) (again []int, err error) {
-	for _, i := range places {
+func (b *settling) changed(ctx context.Context, indexes []int) (again []int, err error) {
+	for _, i := range indexes {
 		if b.codes[i] != store.CodeChanged {
 			continue
 		}
@@ -182,20 +182,20 @@ func (b *settling) changed(ctx context.Context, places []int) (again []int, err 
 	return again, nil
 }
 
-// Fate is what is to become of a delivery before a handler sees it.
-type Fate int
+// Action is what a consumer does with a delivery before a handler gets it.
+type Action int
 
-// The fates.
+// The actions.
 const (
-	Run        Fate = iota
-	Skip            // it was missed: to be acked
-	Spent           // its last lease ran out on its last attempt: to be rejected
-	Unreadable      // its schedule: to be released for RetryAfter
+	Run        Action = iota
+	Skip              // it was missed: to be acked
+	Spent             // its last lease ran out on its last attempt: to be rejected
+	Unreadable        // its schedule: to be released for RetryAfter
 )
 
-// Judge returns the fate of a delivery that was handed out some time ago, and why its schedule
+// Judge returns the action for a delivery that was handed out some time ago, and why its schedule
 // is unreadable.
-func Judge(d *store.Delivery, ago time.Duration) (Fate, error) {
+func Judge(d *store.Delivery, ago time.Duration) (Action, error) {
 	if d.Repeat == "" {
 		return Run, nil
 	}

@@ -216,7 +216,7 @@ func TestSettle_ScheduleWithoutANextTime(t *testing.T) {
 	}
 }
 
-func TestJudge_FateOfAnOccurrence(t *testing.T) {
+func TestJudge_ActionForAnOccurrence(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name     string
@@ -224,7 +224,7 @@ func TestJudge_FateOfAnOccurrence(t *testing.T) {
 		failures int
 		now      int64 // of the claim
 		ago      time.Duration
-		want     Fate
+		want     Action
 	}{
 		{"of a message without a schedule", "", 9, due + 9*hour, 0, Run},
 		{"in time", hourly, 0, due, 0, Run},

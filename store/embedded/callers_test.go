@@ -24,15 +24,15 @@ import (
 //
 //	go test ./store/embedded -run TestCrash_ManyCallers -v -embedded.rounds 1000
 
-var crowdRounds = flag.Int("embedded.rounds", crowdRoundsUsual, "embedded: crashes of each store of TestCrash_ManyCallers")
+var callersRounds = flag.Int("embedded.rounds", callersRoundsUsual, "embedded: crashes of each store of TestCrash_ManyCallers")
 
 const (
-	crowdPartitions = 3
-	crowdSenders    = 4
-	crowdConsumers  = 4
-	crowdLease      = 30_000
-	crowdOps        = 200 // operations within which something happens to the disk
-	crowdLive       = 300 // messages at most, about
+	callersPartitions = 3
+	callersSenders    = 4
+	callersConsumers  = 4
+	callersLease      = 30_000
+	callersOps        = 200 // operations within which something happens to the disk
+	callersLive       = 300 // messages at most, about
 )
 
 func TestCrash_ManyCallers(t *testing.T) {
@@ -41,23 +41,23 @@ func TestCrash_ManyCallers(t *testing.T) {
 		t.Run("sync="+mode.name, func(t *testing.T) {
 			t.Parallel()
 			seed := uint64(i)
-			c := &crowd{
+			c := &callers{
 				t: t, mode: mode, rng: rand.New(rand.NewPCG(seed, 3)), disk: faultdisk.New(),
 				clock: &handClock{now: time.UnixMilli(epoch)}, accounts: map[store.ID]*account{}, merges: make(chan struct{}, 1),
 			}
-			for round := range *crowdRounds {
+			for round := range *callersRounds {
 				if err := c.round(); err != nil {
 					t.Fatalf("round %d: %v", round, err)
 				}
 			}
 			c.drain()
-			t.Logf("%d crashes and failures, %d messages", *crowdRounds, c.made.Load())
+			t.Logf("%d crashes and failures, %d messages", *callersRounds, c.made.Load())
 		})
 	}
 }
 
-// crowd is a store and those who call it.
-type crowd struct {
+// callers is a store and the goroutines that call it.
+type callers struct {
 	t      *testing.T
 	mode   syncMode
 	rng    *rand.Rand
@@ -68,7 +68,7 @@ type crowd struct {
 	merges chan struct{}
 
 	made, number atomic.Int64
-	unanswered   [crowdSenders]*store.PushRequest // pushes that may have been stored
+	unanswered   [callersSenders]*store.PushRequest // pushes that may have been stored
 
 	mu       sync.Mutex
 	accounts map[store.ID]*account
@@ -85,10 +85,10 @@ type account struct {
 }
 
 // round lets the callers call until something happens to the disk, and opens what is left.
-func (c *crowd) round() error {
-	c.clock.move(2 * crowdLease * time.Millisecond)
+func (c *callers) round() error {
+	c.clock.move(2 * callersLease * time.Millisecond)
 	kind := []mishapKind{crash, crash, crash, droppedSync, failedOp}[c.rng.IntN(5)]
-	c.mishap = newMishap(c.disk, c.rng, kind, crowdOps)
+	c.mishap = newMishap(c.disk, c.rng, kind, callersOps)
 	c.mishap.onCut = c.remember
 	if err := c.open(); err != nil {
 		if !c.mishap.did() {
@@ -108,7 +108,7 @@ func (c *crowd) round() error {
 	return c.goOn()
 }
 
-func (c *crowd) open() error {
+func (c *callers) open() error {
 	config := c.mode.config
 	config.Now, config.Logger = c.clock.Now, quiet
 	s, err := openOn(c.t.Context(), c.disk, config, tuning{byHand: true, segmentSize: smallSegments})
@@ -117,7 +117,7 @@ func (c *crowd) open() error {
 }
 
 // remember keeps what callers knew.
-func (c *crowd) remember() {
+func (c *callers) remember() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.before = make(map[store.ID]account, len(c.accounts))
@@ -127,26 +127,26 @@ func (c *crowd) remember() {
 }
 
 // goOn opens a store on what is left and compares it with what callers knew.
-func (c *crowd) goOn() error {
-	left, fate := c.mishap.crashed(), c.mishap.fate
+func (c *callers) goOn() error {
+	left, unsynced := c.mishap.crashed(), c.mishap.unsynced
 	if left == nil {
-		fate = fates()[c.rng.IntN(3)]
-		left = c.disk.Cut(fate, c.rng)
+		unsynced = allUnsynced()[c.rng.IntN(3)]
+		left = c.disk.Cut(unsynced, c.rng)
 	}
 	c.disk = left
 	if err := c.open(); err != nil {
 		return fmt.Errorf("open what was left: %w", err)
 	}
-	err := errors.Join(c.judge(fate != faultdisk.Kept), audit(c.s), c.s.Close())
+	err := errors.Join(c.judge(unsynced != faultdisk.Kept), audit(c.s), c.s.Close())
 	if err != nil {
-		return fmt.Errorf("mishap %d, fate %d: %w", c.mishap.kind, fate, err)
+		return fmt.Errorf("mishap %d, unsynced %d: %w", c.mishap.kind, unsynced, err)
 	}
 	return nil
 }
 
 // judge compares the store with what callers knew before the crash, and then takes over
 // what is in it: this must last from now on.
-func (c *crowd) judge(power bool) error {
+func (c *callers) judge(power bool) error {
 	lasting := c.mode.waits() || !power
 	stored, pending := 0, c.pending()
 	for id, a := range c.accounts {
@@ -181,7 +181,7 @@ func (c *crowd) judge(power bool) error {
 }
 
 // pending returns the messages of pushes that were not answered and will be repeated.
-func (c *crowd) pending() map[store.ID]bool {
+func (c *callers) pending() map[store.ID]bool {
 	ids := map[store.ID]bool{}
 	for _, r := range c.unanswered {
 		if r != nil {
@@ -211,13 +211,13 @@ func (a *account) compare(before account, r store.Record, lasting, power bool) s
 }
 
 // work lets callers call until something has happened to the disk.
-func (c *crowd) work() {
+func (c *callers) work() {
 	var callers sync.WaitGroup
-	for n := range crowdSenders {
+	for n := range callersSenders {
 		rng := rand.New(rand.NewPCG(c.rng.Uint64(), 4))
 		callers.Go(func() { c.until(func() error { return c.send(n, rng) }) })
 	}
-	for n := range crowdConsumers {
+	for n := range callersConsumers {
 		rng := rand.New(rand.NewPCG(c.rng.Uint64(), 5))
 		callers.Go(func() { c.until(func() error { return c.consume(n, rng) }) })
 	}
@@ -225,7 +225,7 @@ func (c *crowd) work() {
 	callers.Wait()
 }
 
-func (c *crowd) until(call func() error) {
+func (c *callers) until(call func() error) {
 	for !c.mishap.over() && !c.t.Failed() {
 		if err := call(); err != nil {
 			if !c.mishap.did() {
@@ -241,7 +241,7 @@ func partitionOf(id store.ID) store.Partition {
 }
 
 // send repeats the push that was not answered, if there is one, or makes a new one.
-func (c *crowd) send(sender int, rng *rand.Rand) error {
+func (c *callers) send(sender int, rng *rand.Rand) error {
 	r := c.unanswered[sender]
 	if r == nil {
 		r = c.newPush(sender, rng)
@@ -276,14 +276,14 @@ func (c *crowd) send(sender int, rng *rand.Rand) error {
 
 // newPush is of a few messages, some of them with a key that others have, too. It is nil
 // while there are many.
-func (c *crowd) newPush(sender int, rng *rand.Rand) *store.PushRequest {
+func (c *callers) newPush(sender int, rng *rand.Rand) *store.PushRequest {
 	r := &store.PushRequest{Producer: fmt.Sprint("p", sender), Number: uint64(c.number.Add(1))}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.live > crowdLive {
+	if c.live > callersLive {
 		return nil
 	}
-	partition := byte(rng.IntN(crowdPartitions))
+	partition := byte(rng.IntN(callersPartitions))
 	for range 1 + rng.IntN(3) {
 		var id store.ID
 		binary.BigEndian.PutUint64(id[:], uint64(c.made.Add(1)))
@@ -300,10 +300,10 @@ func (c *crowd) newPush(sender int, rng *rand.Rand) *store.PushRequest {
 }
 
 // consume claims a few messages and settles them.
-func (c *crowd) consume(consumer int, rng *rand.Rand) error {
-	p := store.Partition{Queue: "q", Index: rng.IntN(crowdPartitions)}
+func (c *callers) consume(consumer int, rng *rand.Rand) error {
+	p := store.Partition{Queue: "q", Index: rng.IntN(callersPartitions)}
 	got, err := c.s.Claim(c.t.Context(), p, store.ClaimRequest{
-		Consumer: fmt.Sprint("c", consumer), Number: uint64(c.number.Add(1)), Max: 1 + rng.IntN(10), Lease: crowdLease,
+		Consumer: fmt.Sprint("c", consumer), Number: uint64(c.number.Add(1)), Max: 1 + rng.IntN(10), Lease: callersLease,
 	})
 	if err != nil || len(got.Deliveries) == 0 {
 		return err
@@ -323,12 +323,12 @@ func (c *crowd) consume(consumer int, rng *rand.Rand) error {
 }
 
 // settle gives one verdict on deliveries, which must be accepted.
-func (c *crowd) settle(p store.Partition, deliveries []store.Delivery, verdict store.Verdict) error {
+func (c *callers) settle(p store.Partition, deliveries []store.Delivery, verdict store.Verdict) error {
 	r := store.SettleRequest{Verdict: verdict}
 	for _, d := range deliveries {
 		item := store.Settlement{Receipt: d.Receipt}
 		if verdict == storetest.Extend {
-			item.Delay = crowdLease
+			item.Delay = callersLease
 		}
 		r.Items = append(r.Items, item)
 	}
@@ -341,7 +341,7 @@ func (c *crowd) settle(p store.Partition, deliveries []store.Delivery, verdict s
 }
 
 // delivered notes deliveries: each message must come with a higher attempt each time.
-func (c *crowd) delivered(deliveries []store.Delivery) {
+func (c *callers) delivered(deliveries []store.Delivery) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range deliveries {
@@ -357,7 +357,7 @@ func (c *crowd) delivered(deliveries []store.Delivery) {
 	}
 }
 
-func (c *crowd) settling(r *store.SettleRequest) {
+func (c *callers) settling(r *store.SettleRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, item := range r.Items {
@@ -371,7 +371,7 @@ func (c *crowd) settling(r *store.SettleRequest) {
 	}
 }
 
-func (c *crowd) settled(r *store.SettleRequest, codes []store.Code) {
+func (c *callers) settled(r *store.SettleRequest, codes []store.Code) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for i, item := range r.Items {
@@ -390,7 +390,7 @@ func (c *crowd) settled(r *store.SettleRequest, codes []store.Code) {
 }
 
 // merge merges whenever it is asked for.
-func (c *crowd) merge() error {
+func (c *callers) merge() error {
 	select {
 	case <-c.merges:
 	case <-time.After(time.Millisecond): // so that the end of the round is noticed
@@ -405,9 +405,9 @@ func (c *crowd) merge() error {
 }
 
 // drain takes out everything that is left.
-func (c *crowd) drain() {
+func (c *callers) drain() {
 	c.t.Helper()
-	c.clock.move(2 * crowdLease * time.Millisecond)
+	c.clock.move(2 * callersLease * time.Millisecond)
 	c.disk.Before, c.disk.BeforeRead = nil, nil
 	if err := c.open(); err != nil {
 		c.t.Fatal(err)
@@ -419,7 +419,7 @@ func (c *crowd) drain() {
 			left[id] = true
 		}
 	}
-	for index := range crowdPartitions {
+	for index := range callersPartitions {
 		for _, id := range c.takeAll(store.Partition{Queue: "q", Index: index}) {
 			if !left[id] {
 				c.t.Errorf("%v was delivered once more than it should have been", id)
@@ -432,11 +432,11 @@ func (c *crowd) drain() {
 	}
 }
 
-func (c *crowd) takeAll(p store.Partition) (ids []store.ID) {
+func (c *callers) takeAll(p store.Partition) (ids []store.ID) {
 	c.t.Helper()
 	for {
 		got, err := c.s.Claim(c.t.Context(), p, store.ClaimRequest{
-			Consumer: "last", Number: uint64(c.number.Add(1)), Max: 100, Lease: crowdLease, AckOnClaim: true,
+			Consumer: "last", Number: uint64(c.number.Add(1)), Max: 100, Lease: callersLease, AckOnClaim: true,
 		})
 		if err != nil {
 			c.t.Fatal(err)

@@ -61,7 +61,7 @@ func (p *partition) recall(e *entry, now instant) {
 	if span := e.remember(); span > 0 {
 		p.remember(e.id, now.after(span), e.dedup())
 		p.memory.lapse(now)
-		for range p.memory.crowd() {
+		for range p.memory.trim() {
 			p.count(countForgotten)
 		}
 	}
@@ -355,6 +355,6 @@ func (p *partition) shrink() {
 	}
 	p.byID = newIndex()
 	p.byKey = make(map[string]*entry)
-	p.deadKeys = make(graves)
+	p.deadKeys = make(endedByKey)
 	p.most = 0
 }

@@ -26,23 +26,23 @@ type crasher struct {
 }
 
 type found struct {
-	op    faultdisk.Op
-	fate  faultdisk.Fate
-	state string
-	err   error
+	op       faultdisk.Op
+	unsynced faultdisk.Unsynced
+	state    string
+	err      error
 }
 
 // look cuts the power, three ways.
 func (c *crasher) look(op faultdisk.Op) {
-	for _, fate := range fates() {
+	for _, unsynced := range allUnsynced() {
 		c.cuts++
-		state, err := c.reopened(c.disk.Cut(fate, c.rng))
-		c.seen = append(c.seen, found{op, fate, state, err})
+		state, err := c.reopened(c.disk.Cut(unsynced, c.rng))
+		c.seen = append(c.seen, found{op, unsynced, state, err})
 	}
 }
 
-func fates() []faultdisk.Fate {
-	return []faultdisk.Fate{faultdisk.Lost, faultdisk.Kept, faultdisk.Random}
+func allUnsynced() []faultdisk.Unsynced {
+	return []faultdisk.Unsynced{faultdisk.Lost, faultdisk.Kept, faultdisk.Random}
 }
 
 // reopened opens a store on a disk and closes it. It returns the state of the store, or what
@@ -70,15 +70,15 @@ func audit(s *Store) error {
 func (c *crasher) judge(durable, written int) error {
 	for _, f := range c.seen {
 		from := durable
-		if f.fate == faultdisk.Kept {
+		if f.unsynced == faultdisk.Kept {
 			from = written
 		}
 		if f.err != nil {
-			return fmt.Errorf("call %d, power cut before %v (%d): %w", len(c.states)-1, f.op, f.fate, f.err)
+			return fmt.Errorf("call %d, power cut before %v (%d): %w", len(c.states)-1, f.op, f.unsynced, f.err)
 		}
 		if !slices.Contains(c.states[from:], f.state) {
 			at := slices.Index(c.states, f.state)
-			return fmt.Errorf("call %d, power cut before %v (%d): state %s is that after call %d, want one after %d", len(c.states)-1, f.op, f.fate, f.state, at, from)
+			return fmt.Errorf("call %d, power cut before %v (%d): state %s is that after call %d, want one after %d", len(c.states)-1, f.op, f.unsynced, f.state, at, from)
 		}
 	}
 	c.seen = c.seen[:0]

@@ -6,8 +6,8 @@ import "github.com/dueq-dev/dueq/store"
 // purging. One that was sent again under its id can be live and done.
 type ended struct {
 	byID  index
-	byKey graves // those that ended last with each key, listed of them at most
-	order order  // by the time of their end
+	byKey endedByKey // those that ended last with each key, listed of them at most
+	order order      // by the time of their end
 }
 
 // listed is how many done messages of a key are found by it, at most: those of a key that

@@ -33,19 +33,19 @@ import (
 // When a write or an fsync fails, what is on disk is unknown, and trying again would
 // prove nothing: the log has stopped, all changes fail from then on, reads go on.
 
-// patience is how long the answer to a call that changes something waits.
-type patience int
+// durability is what must be so before a call that changes something is answered.
+type durability int
 
 const (
-	untilDurable patience = iota // as the store's settings define it
-	untilWritten                 // survives the process; a power cut may undo it
+	untilDurable durability = iota // as the store's settings define it
+	untilWritten                   // survives the process; a power cut may undo it
 )
 
 // effort is what a call may take.
 type effort struct {
 	size int     // bytes of the log, at most
 	use  wal.Use // what for
-	wait patience
+	wait durability
 	adds int64 // messages, for as long as they are not counted
 	idle bool  // there is nothing to wait for if the step found nothing to do
 }

@@ -71,14 +71,14 @@ func TestPush_FullFileSystemDrainsToEmptyAndAcceptsAgain(t *testing.T) {
 }
 
 // pushWithin pushes a message again and again until there is space for it.
-func (r *rig) pushWithin(patience time.Duration, m store.Message) {
+func (r *rig) pushWithin(timeout time.Duration, m store.Message) {
 	r.Helper()
 	for began := time.Now(); ; <-time.After(10 * time.Millisecond) {
 		_, err := r.Push(r.Context(), r.p, store.PushRequest{Producer: "p", Number: r.next(), Messages: []store.Message{m}})
 		if err == nil {
 			return
 		}
-		if !errors.Is(err, store.ErrQueueFull) || time.Since(began) > patience {
+		if !errors.Is(err, store.ErrQueueFull) || time.Since(began) > timeout {
 			r.Fatalf("after %v: %v", time.Since(began), err)
 		}
 	}

@@ -89,9 +89,9 @@ func (m *memory) lapse(now instant) {
 	}
 }
 
-// crowd forgets the messages nearest to their end that are too many, and returns how many
-// they are.
-func (m *memory) crowd() (forgotten int) {
+// trim forgets messages until there are not too many, those that would be forgotten soonest
+// first, and returns how many it has forgotten.
+func (m *memory) trim() (forgotten int) {
 	for m.ends.tree != nil && m.ends.len() > m.most {
 		first, _ := m.ends.tree.Min()
 		m.forget(first.e)
@@ -104,5 +104,5 @@ func (m *memory) crowd() (forgotten int) {
 func (m *memory) sort() {
 	m.ends = newOrder()
 	m.gone.each(func(e *entry) { m.ends.add(e) })
-	m.crowd()
+	m.trim()
 }

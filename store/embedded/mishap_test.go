@@ -24,11 +24,11 @@ const (
 // mishap happens to a disk once, some operations from now. After a crash nothing works any
 // more. The zero mishap never happens.
 type mishap struct {
-	disk  *faultdisk.Disk
-	rng   *rand.Rand
-	kind  mishapKind
-	fate  faultdisk.Fate // after a crash
-	onCut func()         // called at the moment of a crash
+	disk     *faultdisk.Disk
+	rng      *rand.Rand
+	kind     mishapKind
+	unsynced faultdisk.Unsynced // after a crash
+	onCut    func()             // called at the moment of a crash
 
 	mu       sync.Mutex
 	in       int  // operations until it happens; 0: never
@@ -43,7 +43,7 @@ func newMishap(d *faultdisk.Disk, rng *rand.Rand, kind mishapKind, within int) *
 	m := &mishap{disk: d, rng: rand.New(rand.NewPCG(rng.Uint64(), 7)), kind: kind, in: 1 + rng.IntN(within), lasts: 1, onCut: func() {}}
 	switch kind {
 	case crash:
-		m.fate = []faultdisk.Fate{faultdisk.Lost, faultdisk.Kept, faultdisk.Random}[rng.IntN(3)]
+		m.unsynced = []faultdisk.Unsynced{faultdisk.Lost, faultdisk.Kept, faultdisk.Random}[rng.IntN(3)]
 	case noDescriptors, unreadablePages:
 		m.lasts += rng.IntN(4)
 	case droppedSync, failedOp, shortWrite:
@@ -80,7 +80,7 @@ func (m *mishap) before(op faultdisk.Op) error {
 	switch m.kind {
 	case crash:
 		m.onCut()
-		m.left = m.disk.Cut(m.fate, m.rng)
+		m.left = m.disk.Cut(m.unsynced, m.rng)
 	case droppedSync:
 		return faultdisk.ErrDropped
 	case shortWrite:

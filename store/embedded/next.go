@@ -10,8 +10,8 @@ import (
 
 // follower is what is to become of a message that follows a delivery.
 type follower struct {
-	fate
-	known knowledge // then its fate means nothing
+	plan
+	known knowledge // then its plan means nothing
 }
 
 // knowledge is what a partition knows of a message that is to be stored.
@@ -24,9 +24,9 @@ const (
 )
 
 // next ends a delivery as an ack does, and stores the messages that follow it, unless one of
-// them is refused. crowded: there is space for none.
-func (p *partition) next(e *entry, item *store.Settlement, crowded bool, now instant) store.Code {
-	followers, code := p.followersOf(e, item.Messages, crowded, now)
+// them is refused. noSpace: the store is full.
+func (p *partition) next(e *entry, item *store.Settlement, noSpace bool, now instant) store.Code {
+	followers, code := p.followersOf(e, item.Messages, noSpace, now)
 	if code != store.CodeOK {
 		return code
 	}
@@ -35,7 +35,7 @@ func (p *partition) next(e *entry, item *store.Settlement, crowded bool, now ins
 	for i, f := range followers {
 		switch f.known {
 		case unknown:
-			p.carryOut(&item.Messages[i], f.fate, now)
+			p.carryOut(&item.Messages[i], f.plan, now)
 		case sent:
 			p.count(countDeduplicated)
 		case present:
@@ -47,7 +47,7 @@ func (p *partition) next(e *entry, item *store.Settlement, crowded bool, now ins
 // followersOf returns what is to become of the messages that follow e when e is gone, or the
 // code of the first that is refused. No two of them have a name in common, so what becomes of
 // one does not depend on the others, but for the room. It changes nothing.
-func (p *partition) followersOf(e *entry, messages []store.Message, crowded bool, now instant) ([]follower, store.Code) {
+func (p *partition) followersOf(e *entry, messages []store.Message, noSpace bool, now instant) ([]follower, store.Code) {
 	followers := make([]follower, len(messages))
 	more := -1 // e leaves
 	for i := range messages {
@@ -55,14 +55,14 @@ func (p *partition) followersOf(e *entry, messages []store.Message, crowded bool
 		if f.known = p.knows(m, e, now); f.known != unknown {
 			continue
 		}
-		if crowded {
+		if noSpace {
 			return nil, store.CodeFull
 		}
 		holder := p.byKey[m.Key]
 		if holder == e {
 			holder = nil
 		}
-		f.fate = p.fateOf(m, holder, p.full(more), now)
+		f.plan = p.planFor(m, holder, p.full(more), now)
 		switch {
 		case f.result.Code != store.CodeOK:
 			return nil, f.result.Code
@@ -104,13 +104,13 @@ func (p *partition) followedBefore(item *store.Settlement, now instant) store.Co
 // nextDurably is change for Next. When the disk has no space for new messages, items that
 // store none are settled still.
 func (s *Store) nextDurably(ctx context.Context, part *partition, r store.SettleRequest) (codes []store.Code, err error) {
-	crowded := false
+	noSpace := false
 	step := func(now instant) {
 		codes = make([]store.Code, len(r.Items))
 		for i := range r.Items {
 			item := &r.Items[i]
 			if e := part.held(item.Receipt); e != nil {
-				codes[i] = part.next(e, item, crowded, now)
+				codes[i] = part.next(e, item, noSpace, now)
 			} else {
 				codes[i] = part.followedBefore(item, now)
 			}
@@ -118,7 +118,7 @@ func (s *Store) nextDurably(ctx context.Context, part *partition, r store.Settle
 	}
 	err = s.change(ctx, part, nextEffort(&r), step)
 	if errors.Is(err, store.ErrQueueFull) {
-		crowded = true
+		noSpace = true
 		err = s.change(ctx, part, settleEffort(&r, 0), step)
 	}
 	if err != nil {

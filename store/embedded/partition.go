@@ -16,7 +16,7 @@ type partition struct {
 	mu       sync.Mutex
 	byID     index
 	byKey    map[string]*entry // the one live message that holds a key; dead ones hold none
-	deadKeys graves            // the dead messages of each key
+	deadKeys endedByKey        // the dead messages of each key
 	waiting  timetable         // by due time
 	leased   order             // by deadline
 	dead     order             // by time of death
@@ -45,9 +45,9 @@ func newPartition(q *queue, index int) *partition {
 
 // empty makes p hold and know nothing.
 func (p *partition) empty() {
-	p.byID, p.byKey, p.deadKeys = newIndex(), make(map[string]*entry), make(graves)
+	p.byID, p.byKey, p.deadKeys = newIndex(), make(map[string]*entry), make(endedByKey)
 	p.waiting, p.leased, p.dead, p.memory = timetable{}, order{}, order{}, newMemory()
-	p.done = ended{byID: newIndex(), byKey: make(graves)}
+	p.done = ended{byID: newIndex(), byKey: make(endedByKey)}
 	if !p.queue.store.unsorted {
 		p.waiting, p.leased, p.dead, p.done.order, p.memory.ends = newTimetable(newOrder()), newOrder(), newOrder(), newOrder(), newOrder()
 	}

@@ -78,7 +78,7 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 		}
 		return store.PushResult{Code: store.CodeKnown, Holder: id}
 	}
-	f := p.fateOf(m, p.byKey[m.Key], p.full(0), now)
+	f := p.planFor(m, p.byKey[m.Key], p.full(0), now)
 	if f.result.Code == store.CodeDuplicate {
 		p.count(countDuplicates)
 	}
@@ -92,8 +92,8 @@ func (p *partition) full(more int) bool {
 	return room > 0 && int64(p.byID.len()-p.dead.len()+more) >= room
 }
 
-// fate is what is to become of a message that the partition does not have.
-type fate struct {
+// plan is what a push does with a message that the partition does not have.
+type plan struct {
 	result   store.PushResult
 	due      int64
 	declares *entry  // the message becomes this one
@@ -101,10 +101,10 @@ type fate struct {
 	counts   counter // why
 }
 
-// fateOf returns the fate of a message whose key holder has, nil if nobody has it. It
+// planFor returns the plan for a message. holder has its key; nil if none has. It
 // changes nothing.
-func (p *partition) fateOf(m *store.Message, holder *entry, full bool, now instant) fate {
-	f := fate{due: now.due(m.Due, m.Delay)}
+func (p *partition) planFor(m *store.Message, holder *entry, full bool, now instant) plan {
+	f := plan{due: now.due(m.Due, m.Delay)}
 	switch {
 	case now.tooFar(f.due):
 		f.result.Code = store.CodeTooFar
@@ -142,8 +142,8 @@ func givesWay(holder *entry, replace bool, now instant) (why counter, ok bool) {
 	}
 }
 
-// carryOut makes a message's fate come true. One that is refused changes nothing.
-func (p *partition) carryOut(m *store.Message, f fate, now instant) {
+// carryOut does what the plan for a message says. A refusal changes nothing.
+func (p *partition) carryOut(m *store.Message, f plan, now instant) {
 	switch {
 	case f.result.Code != store.CodeOK:
 		return

@@ -7,11 +7,11 @@ package embedded
 // slow and no better. So under -race they run the smaller numbers of this file. Their full
 // length is in race_off_test.go, and every change is tested without -race, too.
 const (
-	crashCallsUsual   = 60
-	survivalUsual     = 60
-	repairsUsual      = 2
-	crowdRoundsUsual  = 10
-	failuresEach      = 11 // of TestFailure_AnywhereIsSurvived: one of this many operations fails
-	repairRoundsUsual = 20
-	shortProcesses    = 40
+	crashCallsUsual    = 60
+	survivalUsual      = 60
+	repairsUsual       = 2
+	callersRoundsUsual = 10
+	failuresEach       = 11 // of TestFailure_AnywhereIsSurvived: one of this many operations fails
+	repairRoundsUsual  = 20
+	shortProcesses     = 40
 )

@@ -99,10 +99,10 @@ func (r *repairer) cutShort(d *faultdisk.Disk) error {
 	}
 	var problems error
 	d.Before = func(op faultdisk.Op) error {
-		for _, fate := range fates() {
+		for _, unsynced := range allUnsynced() {
 			r.cuts++
-			if err := r.again(d.Cut(fate, r.rng), want); err != nil {
-				problems = errors.Join(problems, fmt.Errorf("crash before %v (%d): %w", op, fate, err))
+			if err := r.again(d.Cut(unsynced, r.rng), want); err != nil {
+				problems = errors.Join(problems, fmt.Errorf("crash before %v (%d): %w", op, unsynced, err))
 			}
 		}
 		return nil

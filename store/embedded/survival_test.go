@@ -141,15 +141,15 @@ func (v *survivor) harmless(failed error) error {
 func (v *survivor) afterCrash(left *faultdisk.Disk) error {
 	v.crashes++
 	_ = v.s.Close()
-	return v.recover(left, v.mishap.fate != faultdisk.Kept)
+	return v.recover(left, v.mishap.unsynced != faultdisk.Kept)
 }
 
 // afterFailure goes on with the disk that has failed, as it is or after a power cut.
 func (v *survivor) afterFailure() error {
 	v.failures++
 	_ = v.s.Close()
-	fate := fates()[v.rng.IntN(3)]
-	return v.recover(v.disk.Cut(fate, v.rng), fate != faultdisk.Kept)
+	unsynced := allUnsynced()[v.rng.IntN(3)]
+	return v.recover(v.disk.Cut(unsynced, v.rng), unsynced != faultdisk.Kept)
 }
 
 // recover opens the store on what is left. Opening may crash or fail, too; then it is tried
@@ -167,7 +167,7 @@ func (v *survivor) recover(left *faultdisk.Disk, unpowered bool) error {
 			if err == nil {
 				_ = v.s.Close()
 			}
-			left, settled = again, v.mishap.fate != faultdisk.Kept
+			left, settled = again, v.mishap.unsynced != faultdisk.Kept
 			unpowered = unpowered || settled
 			continue
 		}
@@ -213,12 +213,12 @@ func (v *survivor) crashWhileOpening(disk *faultdisk.Disk, settled bool) error {
 	var problems error
 	copied := disk.Cut(faultdisk.Kept, v.rng)
 	copied.Before = func(op faultdisk.Op) error {
-		for _, fate := range fates() {
+		for _, unsynced := range allUnsynced() {
 			v.cuts++
-			state, err := v.reopened(copied.Cut(fate, v.rng))
+			state, err := v.reopened(copied.Cut(unsynced, v.rng))
 			switch {
 			case err != nil:
-			case settled || fate == faultdisk.Kept:
+			case settled || unsynced == faultdisk.Kept:
 				if state != want {
 					err = fmt.Errorf("state %s, want %s", state, want)
 				}
@@ -226,7 +226,7 @@ func (v *survivor) crashWhileOpening(disk *faultdisk.Disk, settled bool) error {
 				err = v.allowed(state, true)
 			}
 			if err != nil {
-				problems = errors.Join(problems, fmt.Errorf("crash before %v (%d) while opening: %w", op, fate, err))
+				problems = errors.Join(problems, fmt.Errorf("crash before %v (%d) while opening: %w", op, unsynced, err))
 			}
 		}
 		return nil

@@ -118,9 +118,9 @@ func script1(ctx context.Context, arg any) onceCmd {
 	return onceCmd{redis.NewCmd(ctx, "evalsha", "sha", 1, "key", arg)}
 }
 
-// crowd calls do for args, the first ones of which find nothing under way, and returns
-// when all wait for the gate.
-func crowd(ctx context.Context, p *pipelines, args ...any) []<-chan error {
+// doEach calls do for each of args in a goroutine of its own, and returns when all calls wait
+// for the gate.
+func doEach(ctx context.Context, p *pipelines, args ...any) []<-chan error {
 	var answers []<-chan error
 	for _, arg := range args {
 		answer := make(chan error, 1)
@@ -161,7 +161,7 @@ func TestPipeline_ConcurrentCallsShareIt(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				g, p := gated(t, func([]redis.Cmder) error { return nil })
 				open := g.holdBack()
-				answers := crowd(t.Context(), p, append(numbersTo(directCalls), test.args...)...)
+				answers := doEach(t.Context(), p, append(numbersTo(directCalls), test.args...)...)
 				if g.singles() != directCalls || len(g.pipelines) > 0 {
 					t.Errorf("%d direct calls and %d pipelines are under way", g.singles(), len(g.pipelines))
 				}
@@ -197,7 +197,7 @@ func TestPipeline_EachCallHasItsOwnError(t *testing.T) {
 		}
 		g, p := gated(t, answer)
 		open := g.holdBack()
-		answers := crowd(t.Context(), p, numbersTo(directCalls+5)...)
+		answers := doEach(t.Context(), p, numbersTo(directCalls+5)...)
 		close(open)
 		for i, answer := range answers {
 			err := <-answer
@@ -220,7 +220,7 @@ func TestPipeline_RefusedFailsAllItsCalls(t *testing.T) {
 			return nil
 		})
 		open := g.holdBack()
-		answers := crowd(t.Context(), p, numbersTo(directCalls+3)...)
+		answers := doEach(t.Context(), p, numbersTo(directCalls+3)...)
 		close(open)
 		for i, answer := range answers {
 			if err := <-answer; (i >= directCalls) != errors.Is(err, refused) {
@@ -235,13 +235,13 @@ func TestPipeline_CallerThatLeavesDoesNotEndItForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, p := gated(t, func([]redis.Cmder) error { return nil })
 		first := g.holdBack()
-		direct := crowd(t.Context(), p, numbersTo(directCalls)...)
+		direct := doEach(t.Context(), p, numbersTo(directCalls)...)
 		early, cancelEarly := context.WithCancel(t.Context())
 		late, cancelLate := context.WithCancel(t.Context())
 		defer cancelLate()
-		withdrawn := crowd(early, p, "a", "b")
-		leaver := crowd(late, p, "c")
-		stayer := crowd(t.Context(), p, "d")
+		withdrawn := doEach(early, p, "a", "b")
+		leaver := doEach(late, p, "c")
+		stayer := doEach(t.Context(), p, "d")
 		cancelEarly()
 		for _, answer := range withdrawn {
 			if err := <-answer; !errors.Is(err, context.Canceled) {
@@ -278,9 +278,9 @@ func TestPipeline_IsCancelledWhenAllCallersHaveLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, p := gated(t, func([]redis.Cmder) error { return nil })
 		first := g.holdBack()
-		direct := crowd(t.Context(), p, numbersTo(directCalls)...)
+		direct := doEach(t.Context(), p, numbersTo(directCalls)...)
 		ctx, cancel := context.WithCancel(t.Context())
-		crowd(ctx, p, "a", "b")
+		doEach(ctx, p, "a", "b")
 		second := g.holdBack()
 		close(first)
 		for _, answer := range direct {
@@ -355,7 +355,7 @@ func withPartitions(r *rig, n int) *gate {
 
 const someCalls = directCalls + 8
 
-// wantGrouped holds that what waited for the direct calls of a crowd went in one
+// wantGrouped holds that what waited for the direct calls went in one
 // pipeline. It may hold more: what is repeated, because its reply was lost or the script
 // was missing, joins those that wait when it comes in time.
 func (r *rig) wantGrouped(g *gate) {

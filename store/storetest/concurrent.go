@@ -15,9 +15,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// crowd is a number of producers and consumers at work on one queue at once, and
-// what they saw.
-type crowd struct {
+// contest is a run of several producers and consumers on one queue, and what they saw.
+type contest struct {
 	t     testing.TB
 	s     store.Store
 	p     store.Partition
@@ -31,12 +30,12 @@ type crowd struct {
 	due     map[store.ID]int64 // earliest instant of delivery by the client's clock, µs
 }
 
-// Sizes of the crowd, and how often a consumer misbehaves, in percent.
+// Sizes of the contest, and how often a consumer misbehaves, in percent.
 const (
-	crowdProducers = 4
-	crowdConsumers = 6
-	crowdEach      = 150 // messages of a producer
-	crowdLease     = shortLease
+	contestProducers = 4
+	contestConsumers = 6
+	contestEach      = 150 // messages of a producer
+	contestLease     = shortLease
 
 	percentCrash   = 3 // never settled
 	percentLate    = 3 // settled a second lease later
@@ -52,35 +51,35 @@ const (
 // without a reason, and that the calls on each message could have happened one after
 // the other.
 func Concurrent(t *testing.T, h Harness) {
-	c := &crowd{
-		t: t, s: h.Store, p: store.Partition{Queue: "crowd"}, seed: rand.Uint64(), total: crowdProducers * crowdEach,
+	c := &contest{
+		t: t, s: h.Store, p: store.Partition{Queue: "contest"}, seed: rand.Uint64(), total: contestProducers * contestEach,
 		done: make(chan struct{}), history: map[store.ID][]porcupine.Operation{}, due: map[store.ID]int64{},
 	}
 	t.Logf("seed %d", c.seed)
-	const patience = time.Minute
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	const timeout = time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	var wg sync.WaitGroup
-	for i := range crowdProducers {
+	for i := range contestProducers {
 		wg.Go(func() { c.produce(ctx, i) })
 	}
-	for i := range crowdConsumers {
-		wg.Go(func() { c.consume(ctx, crowdProducers+i) })
+	for i := range contestConsumers {
+		wg.Go(func() { c.consume(ctx, contestProducers+i) })
 	}
 	wg.Wait()
 	if n := c.acked.Load(); n != c.total {
-		t.Fatalf("seed %d: %d of %d messages acked within %v", c.seed, n, c.total, patience)
+		t.Fatalf("seed %d: %d of %d messages acked within %v", c.seed, n, c.total, timeout)
 	}
 	c.check()
 	Audit(t, h.Store, c.p.Queue)
 }
 
-func (c *crowd) random(who int) *rand.Rand { return rand.New(rand.NewPCG(c.seed, uint64(who))) }
+func (c *contest) random(who int) *rand.Rand { return rand.New(rand.NewPCG(c.seed, uint64(who))) }
 
-func (c *crowd) produce(ctx context.Context, who int) {
+func (c *contest) produce(ctx context.Context, who int) {
 	random := c.random(who)
 	const batch = 5
-	for n := range uint64(crowdEach / batch) {
+	for n := range uint64(contestEach / batch) {
 		r := store.PushRequest{Producer: fmt.Sprintf("p%d", who), Number: n + 1}
 		for range batch {
 			m := store.Message{ID: route.NewID(0), Body: []byte("body"), MaxAttempts: store.MaxAttempts, New: true, Delay: random.Int64N(3) * random.Int64N(300)}
@@ -98,7 +97,7 @@ func (c *crowd) produce(ctx context.Context, who int) {
 }
 
 // expect notes when messages that are about to be pushed may be delivered.
-func (c *crowd) expect(ms []store.Message) {
+func (c *contest) expect(ms []store.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now().UnixMicro()
@@ -107,8 +106,8 @@ func (c *crowd) expect(ms []store.Message) {
 	}
 }
 
-func (c *crowd) consume(ctx context.Context, who int) {
-	k := &worker{crowd: c, who: who, random: c.random(who)}
+func (c *contest) consume(ctx context.Context, who int) {
+	k := &worker{contest: c, who: who, random: c.random(who)}
 	for number := uint64(1); ; number++ {
 		wait, ok := k.work(ctx, number)
 		if !ok {
@@ -125,9 +124,9 @@ func (c *crowd) consume(ctx context.Context, who int) {
 	}
 }
 
-// worker is one consumer of a crowd.
+// worker is one consumer of a contest.
 type worker struct {
-	*crowd
+	*contest
 	who    int
 	random *rand.Rand
 	late   []lateDelivery
@@ -143,7 +142,7 @@ func (k *worker) chance(percent int) bool { return k.random.IntN(100) < percent 
 
 // work makes one claim and settles what it gets, and what is overdue.
 func (k *worker) work(ctx context.Context, number uint64) (time.Duration, bool) {
-	r := store.ClaimRequest{Consumer: fmt.Sprintf("c%d", k.who), Number: number, Max: 1 + k.random.IntN(8), Lease: crowdLease}
+	r := store.ClaimRequest{Consumer: fmt.Sprintf("c%d", k.who), Number: number, Max: 1 + k.random.IntN(8), Lease: contestLease}
 	call := time.Now().UnixMicro()
 	res, err := k.s.Claim(ctx, k.p, r)
 	for err == nil && k.chance(percentRepeat) {
@@ -167,14 +166,14 @@ func (k *worker) handle(ctx context.Context, r store.Receipt) {
 	switch roll := k.random.IntN(100); {
 	case roll < percentCrash:
 	case roll < percentCrash+percentLate:
-		k.late = append(k.late, lateDelivery{r, time.Now().Add(crowdLease * time.Millisecond)})
+		k.late = append(k.late, lateDelivery{r, time.Now().Add(contestLease * time.Millisecond)})
 	case roll < percentCrash+percentLate+percentNack:
 		k.give(ctx, store.Nack, r, k.random.Int64N(30))
 	case roll < percentCrash+percentLate+percentNack+percentRelease:
 		k.give(ctx, store.Release, r, 0)
 	default:
 		if k.chance(percentExtend) {
-			k.give(ctx, Extend, r, crowdLease)
+			k.give(ctx, Extend, r, contestLease)
 		}
 		k.give(ctx, store.Ack, r, 0)
 	}
@@ -223,7 +222,7 @@ func (k *worker) record(r store.Receipt, do string, call int64, code store.Code)
 	k.history[r.ID] = append(k.history[r.ID], porcupine.Operation{ClientId: k.who, Input: e, Call: e.call, Output: e, Return: e.end})
 }
 
-func (c *crowd) check() {
+func (c *contest) check() {
 	if len(c.history) != int(c.total) {
 		c.t.Errorf("seed %d: %d of %d messages were ever delivered", c.seed, len(c.history), c.total)
 	}
@@ -264,7 +263,7 @@ var oneMessage = porcupine.Model{
 		switch {
 		case e.do == "claim":
 			free := !h.held || h.until <= e.end
-			return !h.gone && e.attempt == h.attempt+1 && free, holding{attempt: e.attempt, held: true, until: e.call + crowdLease*1000}
+			return !h.gone && e.attempt == h.attempt+1 && free, holding{attempt: e.attempt, held: true, until: e.call + contestLease*1000}
 		case e.code == store.CodeGone:
 			return h.gone, h
 		case e.code == store.CodeLeaseLost:
@@ -274,7 +273,7 @@ var oneMessage = porcupine.Model{
 		case e.code != store.CodeOK || !current:
 			return false, h
 		case e.do == string(Extend):
-			h.until = max(h.until, e.call+crowdLease*1000)
+			h.until = max(h.until, e.call+contestLease*1000)
 		case e.do == string(store.Ack):
 			h.gone = true
 		default:

@@ -8,8 +8,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// patience is how long a test waits for an event that must come.
-const patience = 10 * time.Second
+// eventTimeout is how long a test waits for an event that must come.
+const eventTimeout = 10 * time.Second
 
 // watcher collects the events of a queue.
 type watcher struct {
@@ -45,8 +45,8 @@ func endOfWatch(t testing.TB, done <-chan error) {
 		if err != nil {
 			t.Errorf("watch ended with %v, want nil", err)
 		}
-	case <-time.After(patience):
-		t.Errorf("watch goes on %v after its context ended", patience)
+	case <-time.After(eventTimeout):
+		t.Errorf("watch goes on %v after its context ended", eventTimeout)
 	}
 }
 
@@ -55,8 +55,8 @@ func (w *watcher) event() store.Event {
 	select {
 	case e := <-w.ch:
 		return e
-	case <-time.After(patience):
-		w.d.t.Fatalf("no event within %v", patience)
+	case <-time.After(eventTimeout):
+		w.d.t.Fatalf("no event within %v", eventTimeout)
 		return store.Event{}
 	}
 }

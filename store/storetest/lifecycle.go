@@ -150,15 +150,15 @@ func testCloseEndsWatch(d *desk) {
 	}()
 	select {
 	case <-began:
-	case <-time.After(patience):
-		d.t.Fatalf("no event within %v", patience)
+	case <-time.After(eventTimeout):
+		d.t.Fatalf("no event within %v", eventTimeout)
 	}
 	d.noError("close", d.s.Close())
 	select {
 	case err := <-done:
 		d.wantError("watch", err, store.ErrClosed)
-	case <-time.After(patience):
-		d.t.Fatalf("the watch goes on %v after the store was closed", patience)
+	case <-time.After(eventTimeout):
+		d.t.Fatalf("the watch goes on %v after the store was closed", eventTimeout)
 	}
 }
 

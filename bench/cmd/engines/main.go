@@ -60,7 +60,7 @@ func run() error {
 func measureAll(ctx context.Context, r *report.Result, dir string, scale float64) error {
 	for round := range r.Rounds {
 		for _, w := range engine.Workloads() {
-			for _, o := range measure.Turns(round, engine.All()) {
+			for _, o := range measure.Rotate(round, engine.All()) {
 				start := time.Now()
 				perS, err := w.Run(ctx, o, dir, scale)
 				if err != nil {

@@ -197,7 +197,7 @@ func (r *runner) round(ctx context.Context, round int) error {
 		if (w.Safety || w.Steady) && round >= r.safetyRounds {
 			continue
 		}
-		for _, e := range measure.Turns(round, r.entries) {
+		for _, e := range measure.Rotate(round, r.entries) {
 			sample := r.sample(ctx, w, e, round)
 			if ctx.Err() != nil {
 				return context.Cause(ctx)

@@ -102,8 +102,8 @@ func (r *run) meet(ctx context.Context) error {
 		return err
 	}
 	r.report.Version = about.Version
-	if need := r.need(); about.Room < need {
-		return fmt.Errorf("this needs about %d MiB, the server has %d MiB left: %w", need>>20, about.Room>>20, dueq.ErrQueueFull)
+	if need := r.need(); about.Free < need {
+		return fmt.Errorf("this needs about %d MiB, the server has %d MiB left: %w", need>>20, about.Free>>20, dueq.ErrQueueFull)
 	}
 	r.ahead, err = r.Server.Clock(ctx)
 	return err

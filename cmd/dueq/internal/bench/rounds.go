@@ -56,7 +56,7 @@ func (r *run) load(ctx context.Context, q *dueq.Queue) error {
 // round.
 func (r *run) round(ctx context.Context, sides []*side, number, n int) error {
 	due := r.now().Add(200*time.Millisecond + time.Duration(len(sides)*n)*10*time.Microsecond) // 100,000 a second are sent by then
-	for _, s := range measure.Turns(number, sides) {
+	for _, s := range measure.Rotate(number, sides) {
 		l, err := r.measure(ctx, n, func() error { return s.send(ctx, n, due) })
 		if err != nil {
 			return err
@@ -66,7 +66,7 @@ func (r *run) round(ctx context.Context, sides []*side, number, n int) error {
 	if err := sleep(ctx, due.Sub(r.now())+10*time.Millisecond); err != nil {
 		return err
 	}
-	for _, s := range measure.Turns(number, sides) {
+	for _, s := range measure.Rotate(number, sides) {
 		l, err := r.measure(ctx, n, func() error { return s.strain.during(ctx, func() error { return s.drain(ctx, n) }) })
 		if err != nil {
 			return err
@@ -96,7 +96,7 @@ func (r *run) single(ctx context.Context, q *dueq.Queue) error {
 		for p, producers := range r.Producers {
 			r.Progress("send one by one", round*len(r.Producers)+p, r.Rounds*len(r.Producers))
 			into := []*Series{&r.report.Single[p].Series, &floors[p]}
-			for i, s := range measure.Turns(round, sides) {
+			for i, s := range measure.Rotate(round, sides) {
 				n := min(r.Messages, producers*perProducer)
 				l, err := r.measure(ctx, n, func() error { return s.single(ctx, n, producers, due) })
 				if err != nil {

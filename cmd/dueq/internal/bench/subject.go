@@ -60,9 +60,9 @@ func (l library) single(ctx context.Context, n, producers int, due time.Time) er
 	})
 }
 
-// patience is how long draining may stand still: longer than a lease that is lost and
+// stallTimeout is how long draining may make no progress: longer than a lease that is lost and
 // has to run out.
-const patience = time.Minute
+const stallTimeout = time.Minute
 
 // drain ends when all is acked, so stopping the consumer is a part of it.
 func (l library) drain(ctx context.Context, n int) error {
@@ -72,7 +72,7 @@ func (l library) drain(ctx context.Context, n int) error {
 	}
 	consuming, stop := context.WithCancel(ctx)
 	defer stop()
-	stalled := time.AfterFunc(patience, stop)
+	stalled := time.AfterFunc(stallTimeout, stop)
 	defer stalled.Stop()
 	var handled atomic.Int64
 	err = l.queue.Consume(consuming, func(context.Context, *dueq.Delivery) error {
@@ -80,7 +80,7 @@ func (l library) drain(ctx context.Context, n int) error {
 		case done == int64(n):
 			stop()
 		case done%batch == 0:
-			stalled.Reset(patience)
+			stalled.Reset(stallTimeout)
 		}
 		return nil
 	}, dueq.ConsumeOptions{Concurrency: l.concurrency})

@@ -29,8 +29,8 @@ func (s *show) audit(ctx context.Context) error {
 
 // cleanUp empties the queue, also after Ctrl-C.
 func (s *show) cleanUp(ctx context.Context) error {
-	const patience = 5 * time.Second
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	const timeout = 5 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
 	defer cancel()
 	for _, state := range []dueq.State{dueq.Scheduled, dueq.Ready, dueq.Dead} {
 		if _, err := s.queue.Purge(ctx, dueq.Filter{State: state}, nil); err != nil && !errors.Is(err, dueq.ErrNotFound) {

@@ -16,10 +16,10 @@ func TestRun_EveryOutcomeOccurs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[fate]int{}
+	seen := map[course]int{}
 	keys := map[string]bool{}
 	for i, f := range flights {
-		seen[f.fate]++
+		seen[f.course]++
 		keys[f.message.Key] = true
 		if i > 0 && f.message.Due.Before(flights[i-1].message.Due) {
 			t.Errorf("flight %s is out of order", f.message.Key)
@@ -29,7 +29,7 @@ func TestRun_EveryOutcomeOccurs(t *testing.T) {
 		t.Errorf("%d flights with %d keys, want 441", len(flights), len(keys))
 	}
 	if seen[failsOnce] != 10 || seen[failsTwice] != 5 || seen[failsAlways] != 1 || seen[cancelled] != 1 || seen[delayed] != 1 {
-		t.Errorf("fates are %v", seen)
+		t.Errorf("courses are %v", seen)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestTally_OnlyDeadMessagesOfTheQueueCountAsDead(t *testing.T) {
 	select {
 	case <-tally.finished:
 	default:
-		t.Error("both flights have met their fate, but the show is not over")
+		t.Error("both flights have ended, but the show is not over")
 	}
 }
 

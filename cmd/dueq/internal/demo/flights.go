@@ -23,15 +23,15 @@ type flight struct {
 	message             jsonl.Message
 	origin, destination string
 	miles               int
-	fate                fate
+	course              course
 }
 
-// fate is what happens to a flight in the show.
-type fate int
+// course is what happens to a flight in the show.
+type course int
 
 const (
-	smooth    fate = iota
-	failsOnce      // the first delivery fails, the second succeeds
+	smooth    course = iota
+	failsOnce        // the first delivery fails, the second succeeds
 	failsTwice
 	failsAlways // until it is dead
 	cancelled
@@ -71,15 +71,15 @@ func castFates(flights []*flight) []*flight {
 	for i, f := range flights {
 		switch {
 		case i == n/5:
-			f.fate = failsAlways
+			f.course = failsAlways
 		case i == n/2:
-			f.fate = delayed
+			f.course = delayed
 		case i == 3*n/4:
-			f.fate = cancelled
+			f.course = cancelled
 		case i%100 == 25:
-			f.fate = failsTwice
+			f.course = failsTwice
 		case i%40 == 10:
-			f.fate = failsOnce
+			f.course = failsOnce
 		}
 	}
 	return flights
@@ -89,18 +89,18 @@ func castFates(flights []*flight) []*flight {
 // the flight departs.
 func (f *flight) work(failures int, pause time.Duration) error {
 	switch {
-	case f.fate == failsOnce && failures < 1, f.fate == failsTwice && failures < 2:
+	case f.course == failsOnce && failures < 1, f.course == failsTwice && failures < 2:
 		return dueq.RetryAfter(pause, errors.New("no crew yet"))
-	case f.fate == failsAlways:
+	case f.course == failsAlways:
 		return dueq.RetryAfter(pause, errors.New("engine does not start"))
 	}
 	return nil
 }
 
-// find returns the flight with the given fate.
-func find(flights []*flight, fate fate) *flight {
+// find returns the flight with the given course.
+func find(flights []*flight, course course) *flight {
 	for _, f := range flights {
-		if f.fate == fate {
+		if f.course == course {
 			return f
 		}
 	}

@@ -65,7 +65,7 @@ func newShow(q *dueq.Queue, flights []*flight, c Config) *show {
 }
 
 // play sends all flights, lets the gates handle them and the tower interfere, and
-// returns when every flight has met its fate or the time is up.
+// returns when every flight has ended or the time is up.
 func (s *show) play(ctx context.Context) error {
 	if err := s.send(ctx); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (s *show) send(ctx context.Context) error {
 	start := time.Now()
 	for i, f := range s.flights {
 		messages[i] = dueq.Message{Key: f.message.Key, Body: f.message.Body, Delay: s.offset(f)}
-		if f.fate == failsAlways {
+		if f.course == failsAlways {
 			messages[i].MaxAttempts = attemptsOfTheHopeless
 		}
 		s.tally.plan(f, start.Add(messages[i].Delay))

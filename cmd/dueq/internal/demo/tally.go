@@ -72,7 +72,7 @@ type tally struct {
 	lateness []time.Duration
 	events   []Event // not yet viewed
 	wrong    []string
-	open     int // flights that have not met their fate
+	open     int // flights that have not ended
 	finished chan struct{}
 }
 
@@ -171,7 +171,7 @@ func (t *tally) foundDead(r dueq.Record) {
 	t.wrong = append(t.wrong, fmt.Sprintf("dead letter %s is no flight", r.ID))
 }
 
-// close marks that a flight has met its fate. t.mu is held.
+// close marks that a flight has ended. t.mu is held.
 func (t *tally) close(s *state) {
 	if s.closed {
 		return

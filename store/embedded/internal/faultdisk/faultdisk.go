@@ -187,7 +187,7 @@ func (d *Disk) used() int64 {
 	return n
 }
 
-func (d *Disk) room(node *inode, size int64) error {
+func (d *Disk) space(node *inode, size int64) error {
 	more := size - max(node.allocated, int64(len(node.data)))
 	if d.Capacity > 0 && more > 0 && d.used()+more > d.Capacity {
 		return fmt.Errorf("the test's limit: %w", disk.ErrFull)
@@ -229,7 +229,7 @@ func (f *file) WriteAt(b []byte, at int64) (int, error) {
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
 	end := at + int64(len(b))
-	if err := f.disk.room(f.node, end); err != nil {
+	if err := f.disk.space(f.node, end); err != nil {
 		return 0, err
 	}
 	if more := end - int64(len(f.node.data)); more > 0 {
@@ -271,7 +271,7 @@ func (f *file) Allocate(size int64) error {
 	}
 	f.disk.mu.Lock()
 	defer f.disk.mu.Unlock()
-	if err := f.disk.room(f.node, size); err != nil {
+	if err := f.disk.space(f.node, size); err != nil {
 		return err
 	}
 	f.node.allocated = max(f.node.allocated, size)
@@ -324,25 +324,25 @@ func (n *inode) drop() {
 
 func (f *file) Close() error { return f.disk.before("close", f.name) }
 
-// Fate says what becomes of what was not synced when the power is cut.
-type Fate int
+// Unsynced is what a power cut does to writes that were not synced.
+type Unsynced int
 
 // Fates.
 const (
-	Lost   Fate = iota // none of it is on disk
-	Kept               // it can be read, but is no more on disk than before: the process was killed
-	Random             // of every sector, and every change of a name, the coin decides
+	Lost   Unsynced = iota // none of it is on disk
+	Kept                   // it can be read, but is no more on disk than before: the process was killed
+	Random                 // of every sector, and every change of a name, the coin decides
 )
 
 // Cut returns the disk as it is found after the power was cut, or the process was
 // killed, now.
-func (d *Disk) Cut(fate Fate, rng *rand.Rand) *Disk {
+func (d *Disk) Cut(unsynced Unsynced, rng *rand.Rand) *Disk {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if fate == Kept {
+	if unsynced == Kept {
 		return d.copied()
 	}
-	keep := func() bool { return fate == Random && rng.IntN(2) == 0 }
+	keep := func() bool { return unsynced == Random && rng.IntN(2) == 0 }
 	names := maps.Clone(d.durable)
 	for _, r := range d.pending {
 		if keep() {

@@ -276,9 +276,9 @@ func TestDrop_IsNotTakenForLoss(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	cuts := 0
 	d.Before = func(faultdisk.Op) error {
-		for _, fate := range []faultdisk.Fate{faultdisk.Lost, faultdisk.Kept, faultdisk.Random} {
+		for _, unsynced := range []faultdisk.Unsynced{faultdisk.Lost, faultdisk.Kept, faultdisk.Random} {
 			cuts++
-			again := open(t, d.Cut(fate, rng), nil)
+			again := open(t, d.Cut(unsynced, rng), nil)
 			if !slices.Equal(again.read, slices.Concat(frames...)) && !slices.Equal(again.read, slices.Concat(frames[1], frames[2])) {
 				t.Errorf("read %q", again.read)
 			}

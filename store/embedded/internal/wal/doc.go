@@ -7,7 +7,7 @@
 //	log.go      appending
 //	window.go   the last bytes of the log, in memory
 //	commit.go   writing, fsync, and those who wait for them
-//	room.go     space on the disk, allocated before it is needed
+//	space.go    space on the disk, allocated before it is needed
 //	reserve.go  space on the disk that is kept for when it is full
 //	read.go     reading single pieces, and whole segments for a merge
 //	image.go    what a copy of the log consists of

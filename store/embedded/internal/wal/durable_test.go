@@ -13,9 +13,9 @@ import (
 )
 
 // afterPowerCut opens what is on a disk when nothing but what was synced is left.
-func afterPowerCut(t *testing.T, d *faultdisk.Disk, fate faultdisk.Fate, seed uint64) []string {
+func afterPowerCut(t *testing.T, d *faultdisk.Disk, unsynced faultdisk.Unsynced, seed uint64) []string {
 	t.Helper()
-	r := open(t, d.Cut(fate, rand.New(rand.NewPCG(seed, seed))), nil)
+	r := open(t, d.Cut(unsynced, rand.New(rand.NewPCG(seed, seed))), nil)
 	r.must(r.Close())
 	return r.read
 }
@@ -92,8 +92,8 @@ func TestPowerCut_UnsyncedLogLeavesItsBeginning(t *testing.T) {
 				r.must(r.Kept(t.Context(), end))
 			}
 			for seed := range uint64(50) {
-				fate := []faultdisk.Fate{faultdisk.Lost, faultdisk.Random}[seed%2]
-				left := afterPowerCut(t, d, fate, seed)
+				unsynced := []faultdisk.Unsynced{faultdisk.Lost, faultdisk.Random}[seed%2]
+				left := afterPowerCut(t, d, unsynced, seed)
 				if len(left) > len(want) || !slices.Equal(left, want[:len(left)]) {
 					t.Fatalf("power cut %d left %q", seed, left)
 				}

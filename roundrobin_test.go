@@ -61,12 +61,12 @@ func TestSend_SingleSenderUsesAllPartitionsEqually(t *testing.T) {
 
 func TestSend_ConcurrentSendersShareCalls(t *testing.T) {
 	inBubble(t, func(r *rig) {
-		const partitions, crowd, each = 16, 64, 50
+		const partitions, senders, each = 16, 64, 50
 		s := &distant{Store: r.net}
 		q := r.overPartitions(s, partitions)
 		var got [partitions]atomic.Int64
 		var sending sync.WaitGroup
-		for range crowd {
+		for range senders {
 			sending.Go(func() {
 				for range each {
 					id, err := q.Send(r.Context(), dueq.Message{})
@@ -79,14 +79,14 @@ func TestSend_ConcurrentSendersShareCalls(t *testing.T) {
 			})
 		}
 		sending.Wait()
-		// Spread one by one, 4 messages would share a call; two calls take half of the crowd
+		// Spread one by one, 4 messages would share a call; two calls take half of the senders
 		// each, and now and then one goes ahead of the others.
-		if pushes, most := s.pushes.Load(), int64(crowd*each/8); pushes > most {
-			t.Errorf("%d calls for %d messages, want %d at most", pushes, crowd*each, most)
+		if pushes, most := s.pushes.Load(), int64(senders*each/8); pushes > most {
+			t.Errorf("%d calls for %d messages, want %d at most", pushes, senders*each, most)
 		}
 		for i := range got {
-			if n := got[i].Load(); n < crowd*each/partitions/2 {
-				t.Errorf("partition %d got %d of %d messages", i, n, crowd*each)
+			if n := got[i].Load(); n < senders*each/partitions/2 {
+				t.Errorf("partition %d got %d of %d messages", i, n, senders*each)
 			}
 		}
 	})

@@ -1,0 +1,42 @@
+package route
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// RoundRobin chooses the partition of the next message without a key: round-robin, except that
+// concurrent sends share a partition, so that they can be batched. The zero RoundRobin is ready to
+// use.
+type RoundRobin struct {
+	sending atomic.Int64
+
+	mu        sync.Mutex
+	partition int
+	left      int64 // messages that stay there
+}
+
+// concurrentCalls is how many calls the messages of concurrent sends are divided into: while
+// the store works on one call, the other collects messages.
+const concurrentCalls = 2
+
+// Begin counts a send as in flight.
+func (r *RoundRobin) Begin() { r.sending.Add(1) }
+
+// End counts it as finished.
+func (r *RoundRobin) End() { r.sending.Add(-1) }
+
+// Next returns the partition of a message.
+func (r *RoundRobin) Next(partitions int) int {
+	if partitions == 1 {
+		return 0
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.left <= 0 || r.partition >= partitions {
+		r.partition = (r.partition + 1) % partitions
+		r.left = max(1, r.sending.Load()/concurrentCalls)
+	}
+	r.left--
+	return r.partition
+}
