@@ -19,6 +19,8 @@ type Queue struct {
 	turn    route.RoundRobin
 	polled  atomic.Uint64 // where Receive looks first
 	bell    consumer.Bell // for those who wait in Receive
+
+	learning chan struct{} // has a token while a caller of learn asks the store
 }
 
 // Name returns the queue's name.
@@ -33,8 +35,18 @@ func (q *Queue) guard(ctx context.Context) error {
 }
 
 // learn returns the queue's settings as the store knows them; only at first the store is
-// asked. The queue is made if it is missing.
+// asked, by one caller at a time: many that begin together need not all ask. The queue is made
+// if it is missing.
 func (q *Queue) learn(ctx context.Context) (store.Settings, error) {
+	if s, ok := q.client.store.Known(q.name); ok {
+		return s, nil
+	}
+	select {
+	case q.learning <- struct{}{}:
+		defer func() { <-q.learning }()
+	case <-ctx.Done():
+		return store.Settings{}, ctx.Err()
+	}
 	if s, ok := q.client.store.Known(q.name); ok {
 		return s, nil
 	}

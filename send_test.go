@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -296,5 +297,32 @@ func TestSendJSON(t *testing.T) {
 		wantInvalid(r.T, err, "body")
 		_, err = dueq.SendJSON(r.Context(), r.q, func() {}, dueq.Message{})
 		wantInvalid(r.T, err, "body")
+	})
+}
+
+// Reading the settings of an unknown queue asks many partitions.
+func TestSend_ManyCallersReadTheSettingsOfAnUnknownQueueOnce(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.net.set(always(replyLate, "configure"))
+		q := r.client.Queue("unknown")
+		before := r.net.count("configure")
+		gaveUp, cancel := context.WithTimeout(r.Context(), lateBy/2)
+		defer cancel()
+		var senders sync.WaitGroup
+		for range 50 {
+			senders.Go(func() {
+				if _, err := q.Send(r.Context(), dueq.Message{}); err != nil {
+					r.Error(err)
+				}
+			})
+		}
+		r.sleep(0) // until one of them asks, and the others wait for it
+		if _, err := q.Send(gaveUp, dueq.Message{}); !errors.Is(err, context.DeadlineExceeded) {
+			r.Errorf("%v, want the end of its own context", err)
+		}
+		senders.Wait()
+		if n := r.net.count("configure") - before; n != 1 {
+			r.Errorf("%d calls, want 1", n)
+		}
 	})
 }
