@@ -299,7 +299,7 @@ func (b *bulk) settle(t target, r store.PushResult) {
 		b.progress.Done++
 	case store.CodeNotFound, store.CodeRunning, store.CodeDead:
 	default:
-		b.refused.add(b.queue.refusal(b.op, t.id.String(), r))
+		b.refused.add(refusal(b.op, b.queue.name, t.id.String(), r))
 	}
 }
 

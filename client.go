@@ -111,23 +111,6 @@ func (c *Client) Queue(name string) *Queue {
 // idleAfter is after how long a Queue is given back that nobody has asked for.
 const idleAfter = 5 * time.Minute
 
-// Stats returns sizes and counters of every queue in the order of their names; none
-// is not an error. Costs one read of each partition.
-func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
-	if err := c.guard(ctx); err != nil {
-		return nil, fail("stats", "", "", err)
-	}
-	found, err := c.store.Stats(ctx, "")
-	if err != nil {
-		return nil, fail("stats", "", "", err)
-	}
-	all := make([]Stats, len(found))
-	for i := range found {
-		all[i] = toStats(&found[i])
-	}
-	return all, nil
-}
-
 // Close ends every Receive and Consume of the client with [ErrClosed], waits for
 // them (a Consume first finishes as its Grace allows), and closes what Open opened.
 // It is idempotent and may be called at any time, but not from inside a handler, for

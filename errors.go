@@ -2,6 +2,7 @@ package dueq
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -93,6 +94,16 @@ var (
 	// of the end of the handler's context.
 	ErrCancelled = store.ErrCancelled
 )
+
+// refusal says why the store refused one message.
+func refusal(op, queue, id string, r store.PushResult) error {
+	err := r.Code.Err()
+	if !r.Holder.IsZero() {
+		holder := r.Holder.String()
+		err = &Error{Field: "key", Holder: holder, Err: fmt.Errorf("belongs to message %s: %w", holder, ErrDuplicate)}
+	}
+	return fail(op, queue, id, err)
+}
 
 // fail says in err, which may be nil, what was being done to what. An *Error gets what it
 // lacks; any other error, also one that joins several, is kept whole.

@@ -3,9 +3,9 @@ package dueq
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -76,19 +76,6 @@ func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Part
 	return fail(op, q.name, ref.String(), err)
 }
 
-// Stats returns the queue's sizes and counters; each partition is read at its own
-// instant. Errors: [ErrNotFound] for an unknown queue.
-func (q *Queue) Stats(ctx context.Context) (Stats, error) {
-	if err := q.guard(ctx); err != nil {
-		return Stats{}, fail("stats", q.name, "", err)
-	}
-	all, err := q.client.store.Stats(ctx, q.name)
-	if err != nil {
-		return Stats{}, fail("stats", q.name, "", err)
-	}
-	return toStats(&all[0]), nil
-}
-
 // Redrive makes dead messages due now, with their failures and TTLs forgotten, and returns
 // how many: dead -> ready. Without refs it does nothing and returns 0, nil; for every dead
 // message see [Queue.RedriveAll].
@@ -153,7 +140,7 @@ func (q *Queue) each(ctx context.Context, op string, refs []Ref, do func(store.P
 					total++
 					continue
 				}
-				refused = append(refused, q.refusal(op, found.refs[ids[i]].String(), r))
+				refused = append(refused, refusal(op, q.name, found.refs[ids[i]].String(), r))
 			}
 		}
 	}
@@ -221,12 +208,146 @@ func (q *Queue) purgeSome(ctx context.Context, p store.Partition, r store.PurgeR
 	return result.Removed, err
 }
 
-// refusal says why the store refused one message.
-func (q *Queue) refusal(op, id string, r store.PushResult) error {
-	err := r.Code.Err()
-	if !r.Holder.IsZero() {
-		holder := r.Holder.String()
-		err = &Error{Field: "key", Holder: holder, Err: fmt.Errorf("belongs to message %s: %w", holder, ErrDuplicate)}
+// Stats are the sizes and counters of a queue, over all its partitions. Each partition is
+// read at its own instant.
+type Stats struct {
+	Queue    string
+	Settings Settings
+
+	Scheduled int64 // messages due later
+	Ready     int64 // messages due now
+	Leased    int64 // messages held by consumers
+	Dead      int64 // dead letters
+	Done      int64 // messages that have ended and are kept, see Settings.History
+
+	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
+	OldestReady time.Duration
+	Consumers   int // that run now, as far as the store knows; each reports every 10 s
+	// Remembered is how many messages that are gone are still recognized when they are sent
+	// again (see Settings.DedupFor); it can count some whose time is over.
+	Remembered int64
+	Counters   Counters
+}
+
+// Counters count what happened in a queue since it was made.
+type Counters struct {
+	Sent         int64 // messages stored
+	Delivered    int64 // deliveries, the repeated ones too
+	Acked        int64
+	Nacked       int64 // failures that handlers reported
+	Released     int64 // deliveries given back unharmed
+	Snoozed      int64 // deliveries postponed without a failure
+	Repeated     int64 // occurrences that were done, and followed by another
+	Rejected     int64
+	LeaseLost    int64 // leases that ran out
+	DeadLettered int64 // messages that became dead letters, each time that they did
+	Cancelled    int64 // removed by a cancel
+	Replaced     int64 // removed by a send with Replace
+	Expired      int64 // removed after their TTL
+	Redriven     int64 // dead letters made ready again
+	Purged       int64
+	DeadExpired  int64 // dead letters removed because of Settings.DeadRetention or MaxDead
+	Duplicates   int64 // sends refused because of their key
+	Deduplicated int64 // sends that stored nothing because of their DedupID, or the ID of a message that is gone
+	Forgotten    int64 // messages that were gone and forgotten before their time (see Settings.DedupFor)
+}
+
+// Gone returns how many messages have left the queue. At every instant
+// Sent = Gone + live messages, dead letters included.
+func (c Counters) Gone() int64 {
+	return c.Acked + c.Cancelled + c.Replaced + c.Expired + c.Purged + c.DeadExpired
+}
+
+// Stats returns the queue's sizes and counters; each partition is read at its own
+// instant. Errors: [ErrNotFound] for an unknown queue.
+func (q *Queue) Stats(ctx context.Context) (Stats, error) {
+	if err := q.guard(ctx); err != nil {
+		return Stats{}, fail("stats", q.name, "", err)
 	}
-	return fail(op, q.name, id, err)
+	all, err := q.client.store.Stats(ctx, q.name)
+	if err != nil {
+		return Stats{}, fail("stats", q.name, "", err)
+	}
+	return toStats(&all[0]), nil
+}
+
+// Stats returns sizes and counters of every queue in the order of their names; none
+// is not an error. Costs one read of each partition.
+func (c *Client) Stats(ctx context.Context) ([]Stats, error) {
+	if err := c.guard(ctx); err != nil {
+		return nil, fail("stats", "", "", err)
+	}
+	found, err := c.store.Stats(ctx, "")
+	if err != nil {
+		return nil, fail("stats", "", "", err)
+	}
+	all := make([]Stats, len(found))
+	for i := range found {
+		all[i] = toStats(&found[i])
+	}
+	return all, nil
+}
+
+func toStats(s *store.Stats) Stats {
+	return Stats{
+		Queue: s.Queue, Settings: toSettings(s.Settings),
+		Scheduled: s.Scheduled, Ready: s.Ready, Leased: s.Leased, Dead: s.Dead, Done: s.Done,
+		OldestReady: fromSpan(s.OldestReady), Consumers: s.Consumers, Remembered: s.Remembered, Counters: Counters(s.Counters),
+	}
+}
+
+// Problem is one thing that [Queue.Check] found wrong.
+type Problem struct {
+	ID   string // what it concerns, such as the id of a message; "" for a whole partition or queue
+	Text string
+}
+
+// Report is what [Queue.Check] found.
+type Report struct {
+	Examined int       // elements looked at: messages, leases, keys
+	Problems []Problem // none: all is well
+}
+
+// Check audits the whole queue in bounded steps, while it is in use: every message is
+// in exactly one state, nothing points nowhere, the counters add up. It changes
+// nothing. Costs a read of every message. Errors: [ErrNotFound] for an unknown queue;
+// with any error the report covers what was looked at before.
+func (q *Queue) Check(ctx context.Context) (Report, error) {
+	if err := q.guard(ctx); err != nil {
+		return Report{}, fail("check", q.name, "", err)
+	}
+	s, err := q.read(ctx)
+	if err != nil {
+		return Report{}, fail("check", q.name, "", err)
+	}
+	var report Report
+	for index := range s.Partitions {
+		if err := q.checkPartition(ctx, q.partition(index), &report); err != nil {
+			return report, fail("check", q.name, "", err)
+		}
+	}
+	return report, nil
+}
+
+func (q *Queue) checkPartition(ctx context.Context, p store.Partition, report *Report) error {
+	cursor := ""
+	for {
+		found, err := q.client.store.Check(ctx, p, store.CheckRequest{Cursor: cursor, Limit: store.MaxListLimit})
+		if err != nil {
+			return err
+		}
+		report.Examined += found.Examined
+		report.Problems = append(report.Problems, toProblems(found.Problems)...)
+		if cursor = found.Next; cursor == "" {
+			return nil
+		}
+	}
+}
+
+func toProblems(found []store.Problem) []Problem {
+	problems := make([]Problem, len(found))
+	for i, p := range found {
+		problems[i] = Problem(p)
+	}
+	return problems
 }

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"strconv"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/consumer"
@@ -113,4 +115,259 @@ func (q *Queue) pass(ctx context.Context, held *consumer.Held) bool {
 		slog.String("queue", q.name), slog.String("key", held.Delivery.Key), slog.Any("cause", why))
 	_ = held.Settle(ctx, *v)
 	return true
+}
+
+// Delivery is a message handed to a consumer, who holds it until the lease ends or
+// one of the methods settles it. The methods are safe for concurrent use. They are
+// fenced: once the delivery is no longer the current one, they change nothing and
+// return [ErrLeaseLost]. Repeating one after [ErrUnavailable] is safe.
+//
+// Inside a handler of [Queue.Consume] none of them is needed: what the handler
+// returns settles the delivery, unless the handler has done so itself.
+type Delivery struct {
+	ID      string // the same over all deliveries of a message
+	Queue   string
+	Key     string
+	Headers map[string]string
+	Body    []byte
+
+	Attempt     int       // of this delivery, from 1; begins at 1 again after [Again]
+	Token       int64     // grows with every delivery of the message: a fencing token
+	Failures    int       // deliveries before this one that failed, since the last redrive or [Again]
+	Snoozes     int       // deliveries before this one that were snoozed, likewise
+	MaxAttempts int       // failures after which the message is dead
+	Due         time.Time // by the store's clock
+	SentAt      time.Time // by the producer's clock
+	ExpiresAt   time.Time // zero: never
+
+	queue  *Queue
+	held   *consumer.Held // nil: nobody holds it any more
+	result *ownResult     // in a batch
+	recurs bool
+	early  bool // acked before the handler has seen it
+}
+
+func newDelivery(q *Queue, d *store.Delivery, held *consumer.Held) *Delivery {
+	made := &Delivery{}
+	made.fill(q, d.Receipt.ID.String(), d, held)
+	return made
+}
+
+// fill makes what the store has handed out a delivery, of the message with an id.
+func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, held *consumer.Held) {
+	*d = Delivery{
+		ID: id, Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
+		Attempt: from.Receipt.Attempt - from.Earlier, Token: int64(from.Receipt.Attempt), Failures: from.Failures, Snoozes: from.Snoozes, MaxAttempts: from.MaxAttempts,
+		Due: fromInstant(from.Due), SentAt: fromInstant(from.Receipt.ID.Time()), ExpiresAt: fromInstant(from.Expiry),
+		queue: q, held: held, recurs: from.Repeat != "",
+	}
+}
+
+// IdempotencyKey returns a name for what the handler does: the same in all deliveries of an
+// occurrence of the message, and in no other. It is the ID; from the second occurrence on (see
+// [Repeat] and [Again]) a point and a number follow. Up to 48 bytes of a-z, 0-9 and ".". Keep it
+// with what the handler writes, or hand it to the service that it calls, and a message that is
+// delivered twice is handled once. The dead letter of an occurrence of a recurring message has
+// an ID, and so a key, of its own.
+func (d *Delivery) IdempotencyKey() string {
+	earlier := d.Token - int64(d.Attempt)
+	if earlier == 0 {
+		return d.ID
+	}
+	return d.ID + "." + strconv.FormatInt(earlier, 10)
+}
+
+// LastAttempt reports whether the message is dead if this delivery fails: d.Failures and
+// one more reach d.MaxAttempts. A handler can then do what is left to do, such as
+// notifying somebody. A rejection makes a message dead before that, and a redrive gives it
+// new attempts.
+func (d *Delivery) LastAttempt() bool { return d.Failures+1 >= d.MaxAttempts }
+
+// Ack says that the message is done: leased -> (gone), or of a recurring one that this
+// occurrence is: leased -> scheduled for the next. Errors: [ErrLeaseLost]. A message that is
+// already gone is no error.
+func (d *Delivery) Ack(ctx context.Context) error {
+	return d.settleAfter(ctx, store.Ack, 0, nil)
+}
+
+// Nack says that the delivery failed: leased -> scheduled after delay, or dead if its
+// attempts are used up, with the text of reason (may be nil; cut at 1 KiB) as
+// Record.LastFailure. If it was cancelled meanwhile, it is removed. Errors:
+// [ErrInvalid], [ErrLeaseLost], [ErrCancelled] (removed).
+func (d *Delivery) Nack(ctx context.Context, delay time.Duration, reason error) error {
+	return d.settleAfter(ctx, store.Nack, delay, reason)
+}
+
+// Release gives the message back unharmed: leased -> scheduled after delay (up to 10
+// years), or ready when that is 0, with no failure counted. Errors: [ErrInvalid],
+// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+func (d *Delivery) Release(ctx context.Context, delay time.Duration) error {
+	return d.settleAfter(ctx, store.Release, delay, nil)
+}
+
+// Snooze gives the message back because the time for it has not come: leased -> scheduled
+// after delay (up to 10 years), or ready when that is 0. No failure is counted, so it can be
+// snoozed any number of times; Delivery.Snoozes and Record.Snoozes count them. Record.LastFailure
+// becomes "snoozed: " and the reason, or "snoozed" (cut at 1 KiB). Errors: [ErrInvalid],
+// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+func (d *Delivery) Snooze(ctx context.Context, delay time.Duration, reason string) error {
+	return d.settleAfter(ctx, store.Snooze, delay, &consumer.SnoozeError{Reason: reason})
+}
+
+// Again says that this occurrence of the message is done, and schedules the next one, in one
+// step: leased -> scheduled as to says. See the verdict [Again]. Errors: [ErrInvalid] and
+// [ErrTooLarge] (nothing was changed; the delivery is held still), [ErrQueueFull] (for a new body), [ErrLeaseLost],
+// [ErrCancelled] (removed, as it was cancelled meanwhile).
+func (d *Delivery) Again(ctx context.Context, to Schedule, o *AgainOptions) error {
+	return d.settleBy(ctx, string(store.Again), Again(to, o))
+}
+
+// Reject makes the message a dead letter, whatever its attempts: leased -> dead, with
+// the text of reason (may be nil; cut at 1 KiB) as Record.LastFailure. Of a message with
+// [Repeat], this occurrence becomes one and the message is scheduled for the next. Errors:
+// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+func (d *Delivery) Reject(ctx context.Context, reason error) error {
+	return d.settleAfter(ctx, store.Reject, 0, reason)
+}
+
+// Extend makes the lease end span from now at the earliest: 1 s to 12 h; it never
+// shortens it. Errors: [ErrInvalid]; [ErrLeaseLost], also when the message is gone;
+// [ErrCancelled]: extended, but the message was cancelled and should be given up.
+func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
+	err := d.unusable(ctx)
+	switch {
+	case err != nil:
+	case span < 0:
+		err = invalid("delay", "%s is negative", span)
+	default:
+		err = d.held.Extend(ctx, toSpan(span))
+	}
+	return fail("extend", d.Queue, d.ID, err)
+}
+
+// Settle settles the delivery by what a handler returned for it, as [Queue.Consume] does: nil
+// acks it, the errors that [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] return do what they say,
+// any other error nacks it with [DefaultBackoff]. It is for handlers that are called on what
+// [Queue.Receive] returned. Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was
+// cancelled meanwhile); verdict itself is not among them.
+func (d *Delivery) Settle(ctx context.Context, verdict error) error {
+	verdict = d.admit(ctx, verdict)
+	v := consumer.Judge(verdict, false, func() time.Duration { return DefaultBackoff(d, verdict) })
+	err := d.settle(ctx, v)
+	if v.Verdict == store.Again && errors.Is(err, ErrInvalid) || v.Verdict == store.Next && refused(err) {
+		return d.settle(ctx, consumer.Verdict{Verdict: store.Nack, Delay: toSpan(DefaultBackoff(d, err)), Failure: fmt.Sprint(errors.Unwrap(err))})
+	}
+	return err
+}
+
+// refused reports whether a Next changed nothing because of one of its messages.
+func refused(err error) bool {
+	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrQueueFull)
+}
+
+// settleBy is Settle for a verdict that must be the one asked for: what is wrong with it is
+// returned, not taken for a failure of the handler.
+func (d *Delivery) settleBy(ctx context.Context, op string, verdict error) error {
+	verdict = d.admit(ctx, verdict)
+	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
+	if string(v.Verdict) != op {
+		return fail(op, d.Queue, d.ID, verdict)
+	}
+	return d.settle(ctx, v)
+}
+
+// admit returns verdict, or what is wrong with it and only the queue knows. What it returns for
+// a Next does the rest of it: some messages have been sent.
+func (d *Delivery) admit(ctx context.Context, verdict error) error {
+	if verdict == nil {
+		return nil
+	}
+	if messages := messagesOf(verdict); messages != nil {
+		var n nexts
+		n.add(ctx, d, messages)
+		return n.send(ctx)[0]
+	}
+	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
+	if v.Verdict == store.Again && d.recurs && v.Next.TTL != 0 {
+		return invalid("ttl", "of %s: it would end all occurrences of a recurring message", fromSpan(v.Next.TTL))
+	}
+	if v.Verdict != store.Again || len(v.Next.Body) == 0 {
+		return verdict
+	}
+	settings, err := d.queue.learnFor(ctx, len(v.Next.Body))
+	if err == nil && len(v.Next.Body) > settings.MaxBody {
+		err = &Error{Field: "body", Err: fmt.Errorf("%d bytes, the limit is %d: %w", len(v.Next.Body), settings.MaxBody, ErrTooLarge)}
+	}
+	if err != nil {
+		return err
+	}
+	return verdict
+}
+
+func (d *Delivery) settleAfter(ctx context.Context, v store.Verdict, delay time.Duration, reason error) error {
+	if delay < 0 {
+		return fail(string(v), d.Queue, d.ID, invalid("delay", "%s is negative", delay))
+	}
+	return d.settle(ctx, consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failureOf(reason)})
+}
+
+func failureOf(reason error) string {
+	if reason == nil {
+		return ""
+	}
+	return fmt.Sprint(reason)
+}
+
+// unusable returns why nothing can be said about the delivery, if there is a reason.
+func (d *Delivery) unusable(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if d.held == nil {
+		return invalid("delivery", "was not received from a queue")
+	}
+	return nil
+}
+
+func (d *Delivery) settle(ctx context.Context, v consumer.Verdict) error {
+	err := d.unusable(ctx)
+	if err == nil {
+		err = d.held.Settle(ctx, v)
+	}
+	return fail(string(v.Verdict), d.Queue, d.ID, err)
+}
+
+// AckAll acks deliveries, of one [Queue.Receive] or of several, in as few calls as it can:
+// one for each 500 of a partition. It tries all of them and returns the errors of those
+// that it could not ack, joined: each is an [*Error] with the message's id, as that of
+// [Delivery.Ack].
+func AckAll(ctx context.Context, deliveries []*Delivery) error {
+	return settleAll(ctx, deliveries, store.Ack, 0, nil)
+}
+
+// NackAll nacks deliveries, as [AckAll] acks them, with the delay and reason of
+// [Delivery.Nack].
+func NackAll(ctx context.Context, deliveries []*Delivery, delay time.Duration, reason error) error {
+	return settleAll(ctx, deliveries, store.Nack, delay, reason)
+}
+
+func settleAll(ctx context.Context, deliveries []*Delivery, v store.Verdict, delay time.Duration, reason error) error {
+	errs, verdict := make([]error, len(deliveries)), consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failureOf(reason)}
+	var all []*consumer.Held
+	var places []int
+	for i, d := range deliveries {
+		if errs[i] = d.unusable(ctx); errs[i] == nil && delay < 0 {
+			errs[i] = invalid("delay", "%s is negative", delay)
+		}
+		if errs[i] == nil {
+			all, places = append(all, d.held), append(places, i)
+		}
+	}
+	for n, err := range consumer.SettleAll(ctx, all, verdict) {
+		errs[places[n]] = err
+	}
+	for i, d := range deliveries {
+		errs[i] = fail(string(v), d.Queue, d.ID, errs[i])
+	}
+	return errors.Join(errs...)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dueq-dev/dueq/internal/producer"
 	"github.com/dueq-dev/dueq/internal/route"
+	"github.com/dueq-dev/dueq/internal/series"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -126,11 +127,11 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 	case o.Result.Code == store.CodeKnown:
 		return SendResult{ID: o.Result.Holder.String(), Deduplicated: true}
 	case o.Result.Code == store.CodeStale:
-		return SendResult{ID: id.String(), Err: q.refusal("send", id.String(), o.Result)}
+		return SendResult{ID: id.String(), Err: refusal("send", q.name, id.String(), o.Result)}
 	case o.Result.Code == store.CodeConflict:
-		return SendResult{Err: q.refusal("send", id.String(), o.Result)}
+		return SendResult{Err: refusal("send", q.name, id.String(), o.Result)}
 	default:
-		return SendResult{Err: q.refusal("send", "", o.Result)}
+		return SendResult{Err: refusal("send", q.name, "", o.Result)}
 	}
 }
 
@@ -144,6 +145,24 @@ func (q *Queue) prepare(ctx context.Context, m *Message, sent *store.Message, se
 		return err
 	}
 	return sent.ValidateBody(settings.MaxBody)
+}
+
+// schedule gives a recurring message that has no due time the first one of its schedule, by
+// the clock of the store.
+func (q *Queue) schedule(ctx context.Context, m *store.Message) error {
+	if m.Repeat == "" || m.Due != 0 || m.Delay != 0 {
+		return nil
+	}
+	s, err := series.Parse(m.Repeat)
+	if err != nil {
+		return err
+	}
+	now, err := q.client.store.Now(ctx, q.partition(m.ID.Partition()))
+	if err != nil {
+		return err
+	}
+	m.Due, err = s.Next(now, now)
+	return over(err)
 }
 
 // fill takes what m does not say from the queue's settings.

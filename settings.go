@@ -1,6 +1,7 @@
 package dueq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -202,6 +203,19 @@ func (q *Queue) setPaused(ctx context.Context, op string, paused bool) error {
 	return fail(op, q.name, "", err)
 }
 
+// leaseOr returns the lease that was asked for, or the default.
+func leaseOr(asked time.Duration, settings store.Settings) time.Duration {
+	return cmp.Or(asked, fromSpan(settings.Lease), defaultLease)
+}
+
+// checkLease gives the limits in units people use.
+func checkLease(lease time.Duration) error {
+	if ms := lease.Milliseconds(); ms < store.MinLease || ms > store.MaxLease || lease%time.Millisecond != 0 {
+		return invalid("lease", "%s is outside 1s to 12h, or not whole milliseconds", lease)
+	}
+	return nil
+}
+
 // check refuses what plain would lose.
 func (s Settings) check() error {
 	for _, span := range []struct {
@@ -310,4 +324,25 @@ func (c *Client) DeleteQueue(ctx context.Context, name string, o *DeleteQueueOpt
 		c.queues.Drop(func(queue string) bool { return queue == name })
 	}
 	return fail("delete", name, "", err)
+}
+
+func toSettings(s store.Settings) Settings {
+	return Settings{
+		Partitions: s.Partitions, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages, Paused: s.Paused,
+		DeadRetention: fromSpan(s.DeadRetention), MaxDead: s.MaxDead,
+		History: fromSpan(s.History), MaxHistory: s.MaxHistory,
+		MaxAttempts: s.MaxAttempts, Lease: fromSpan(s.Lease),
+		Backoff: BackoffSettings{Base: fromSpan(s.BackoffBase), Most: fromSpan(s.BackoffMost)}, DedupFor: fromSpan(s.DedupFor),
+	}
+}
+
+// plain returns the settings as the store takes them, with the defaults of a queue.
+func (s Settings) plain() store.Settings {
+	return store.Settings{
+		Partitions: cmp.Or(s.Partitions, store.DefaultPartitions), MaxBody: cmp.Or(s.MaxBody, store.DefaultMaxBody),
+		MaxMessages: s.MaxMessages, DeadRetention: toSpan(s.DeadRetention), MaxDead: s.MaxDead,
+		History: toSpan(s.History), MaxHistory: s.MaxHistory,
+		MaxAttempts: s.MaxAttempts, Lease: toSpan(s.Lease),
+		BackoffBase: toSpan(s.Backoff.Base), BackoffMost: toSpan(s.Backoff.Most), DedupFor: toSpan(s.DedupFor),
+	}
 }

@@ -1,21 +1,29 @@
-// Package consumer runs the loops of a consumer, one role a file:
+// Package consumer runs the loops of a consumer, each with what belongs to it in a file:
 //
-//	fetch      claims messages of one partition when there is room for them
-//	work       runs handlers
-//	together   runs handlers on several deliveries at a time
-//	slots      divides the places for handlers between the consumers of several queues
-//	dispatch   runs handlers when there are slots for them
-//	recur      leaves out occurrences of recurring messages that no handler is to see
-//	suspect    records the start of handlers that may end the process
-//	isolate    runs these handlers apart
-//	shed       releases what waits for a worker for too long
-//	settle     reports verdicts to the store
-//	outcome    logs what has failed, within a quota, and reports the end of deliveries
-//	extend     prolongs the leases of what is held
-//	lapse      ends the work on leases that could have run out
-//	gate       holds claims back that would take such leases away
-//	wake       passes the store's hints on to the fetchers and to handlers
-//	heartbeat  says that the consumer is alive
+//	consumer  starts and stops the loops, and reports that the consumer is alive
+//	fetch     claims messages of one partition when there is room for them, or at a hint
+//	capacity  how much may be held
+//	backlog   what waits for a worker, and is released when that takes too long
+//	work      runs handlers
+//	together  runs handlers on several deliveries at a time
+//	slots     runs handlers of several queues that share the places for them
+//	crash     runs handlers apart that may end the process, and records their start
+//	recur     leaves out occurrences of recurring messages that no handler is to see
+//	held      a delivery that is held
+//	verdict   what a handler returned, as a verdict
+//	settle    reports verdicts to the store until it knows them
+//	outcome   logs what has failed, within a quota, and reports the end of deliveries
+//	lease     extends the leases of what is held, and ends the work on those that may be over
+//	gate      holds claims back that would take such leases away
+//	outage    notes and logs that a store does not answer
+//
+// and, for callers that receive without a loop:
+//
+//	receive   claims and settles, once each
+//	poll      long polls over the partitions of a queue
+//	bell      hints of the store for those who wait
+//
+// Both make their calls about receipts with calls.
 //
 // A role that runs has one method Run(ctx), which blocks until ctx ends and everything
 // it started has stopped. Run of [Consumer] starts and stops them in the right order.
@@ -33,47 +41,6 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Config of a Consumer. All fields are set and valid, but for the spans that may be 0.
-type Config struct {
-	Store      store.Store
-	Queue      string
-	Partitions int
-	Name       string // never used again: it stands for the claims of one Consumer
-	Isolation  *Isolation
-	Log        *slog.Logger
-
-	Handle  func(context.Context, *Held) error
-	Backoff func(*Held, error) time.Duration
-
-	// HandleBatch, if it is set, is called instead of Handle, with up to Batch deliveries.
-	// It returns the result of each.
-	HandleBatch func(context.Context, []*Held) []error
-	Batch       int
-	Linger      time.Duration // how long the first delivery of a batch waits for others
-
-	Share *Share // of slots, without which no handler runs; nil: Concurrency run at a time. Not with HandleBatch.
-
-	Observe func(Outcome) // of what a handler was given; nil: nobody wants to know
-
-	Concurrency   int
-	Prefetch      int // 0: none
-	PrefetchBytes int
-	Lease         time.Duration
-	Timeout       time.Duration // 0: none
-	Grace         time.Duration
-	MaxHold       time.Duration // 0: none
-	AtMostOnce    bool
-}
-
-const (
-	// callTimeout bounds a call whose caller has no deadline of its own.
-	callTimeout = 5 * time.Second
-	// abandonAfter is how long handlers may ignore the end of their context.
-	abandonAfter = 5 * time.Second
-	// unwind is how long workers get to return from calls that were cut short.
-	unwind = time.Second
-)
-
 // Consumer is one consumer of a queue.
 type Consumer struct {
 	config   Config
@@ -82,14 +49,6 @@ type Consumer struct {
 	settler  *settler
 	work     *work
 	fetchers []*fetch
-}
-
-// places is how many deliveries handlers can work on at a time.
-func (c *Config) places() int {
-	if c.HandleBatch == nil {
-		return c.Concurrency
-	}
-	return c.Concurrency * c.Batch
 }
 
 // New returns a consumer that can Run once.
@@ -248,5 +207,42 @@ func within(d time.Duration, done <-chan struct{}) bool {
 		return true
 	case <-timer.C:
 		return false
+	}
+}
+
+const (
+	heartbeatPeriod = 10 * time.Second
+	heartbeatTTL    = 30 * time.Second
+)
+
+// heartbeat says that the consumer is alive.
+type heartbeat struct {
+	config Config
+	outage *outage
+}
+
+// Run beats until ctx ends.
+func (b *heartbeat) Run(ctx context.Context) {
+	ticker := time.NewTicker(heartbeatPeriod)
+	defer ticker.Stop()
+	for {
+		b.beat(ctx)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (b *heartbeat) beat(ctx context.Context) {
+	call, end := context.WithTimeout(ctx, callTimeout)
+	defer end()
+	err := b.config.Store.Heartbeat(call, b.config.Queue, store.HeartbeatRequest{Consumer: b.config.Name, TTL: heartbeatTTL.Milliseconds()})
+	switch {
+	case err == nil:
+		b.outage.over("heartbeat")
+	case ctx.Err() == nil:
+		b.outage.begin("heartbeat", err)
 	}
 }

@@ -67,7 +67,7 @@ func (f *fetch) Run(ctx, life context.Context) error {
 		if err != nil {
 			return err
 		}
-		if wait > 0 && !sleep(ctx, wait, f.wake) || ctx.Err() != nil {
+		if !f.sleep(ctx, wait) {
 			return nil
 		}
 	}
@@ -142,9 +142,53 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (resu
 	}
 }
 
-// hopeless reports whether an error of the store will not pass for this consumer.
-func hopeless(err error) bool {
-	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFailed) ||
-		errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrRepartitioned) ||
-		errors.Is(err, store.ErrNotFound)
+// sleep waits for d, or for a hint. It returns false when ctx has ended.
+func (f *fetch) sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	return sleep(ctx, d, f.wake)
+}
+
+// wake passes the store's hints on. None of them is needed for anything but speed.
+type wake struct {
+	config   Config
+	outage   *outage
+	held     *holdings
+	fetchers []*fetch
+}
+
+// Run watches until ctx ends.
+func (w *wake) Run(ctx context.Context) {
+	for try := 0; ctx.Err() == nil; try++ {
+		heard := false
+		err := w.config.Store.Watch(ctx, w.config.Queue, func(e store.Event) {
+			heard = true
+			w.outage.over("watch")
+			w.pass(e)
+		})
+		if heard {
+			try = 0
+		}
+		if err != nil && ctx.Err() == nil {
+			w.outage.begin("watch", err)
+		}
+		pause(ctx, retryDelay(try))
+	}
+}
+
+// pass does not block.
+func (w *wake) pass(e store.Event) {
+	switch e.Kind {
+	case store.EventWake:
+		if e.Partition >= 0 && e.Partition < len(w.fetchers) {
+			w.fetchers[e.Partition].ring()
+		}
+	case store.EventStop:
+		w.held.cancel(e.ID)
+	case store.EventResync:
+		for _, f := range w.fetchers {
+			f.ring()
+		}
+	}
 }

@@ -7,17 +7,8 @@ import (
 	"time"
 )
 
-const (
-	// A delivery is still wanted for another lease after the end of its own, within these
-	// limits: for that long it takes up a place, and holds back claims.
-	minOvertime = 10 * time.Second
-	maxOvertime = 5 * time.Minute
-	// gatePoll is how often a gate that is shut is looked at.
-	gatePoll = 50 * time.Millisecond
-)
-
-// overtime is for how long a delivery is wanted after the end of its lease.
-func (c *Config) overtime() time.Duration { return min(max(c.Lease, minOvertime), maxOvertime) }
+// gatePoll is how often a gate that is shut is looked at.
+const gatePoll = 50 * time.Millisecond
 
 // errHeldBack is why a claim under way is given up.
 var errHeldBack = errors.New("claim given up: leases that are held have run out")

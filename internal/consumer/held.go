@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -295,5 +296,28 @@ func (s *holdings) cancel(id store.ID) {
 		if phase, _ := h.state(); h.Delivery.Receipt.ID == id && phase != settled {
 			h.stop(store.ErrCancelled)
 		}
+	}
+}
+
+// group is the context of a batch's handler. It ends when the work on all its deliveries
+// has ended, with the cause of the last.
+type group struct {
+	ctx  context.Context //nolint:containedctx // it is what a group is for
+	end  context.CancelCauseFunc
+	left atomic.Int32 // deliveries that are still worked on, or are about to be
+}
+
+// newGroup returns the group of n deliveries.
+func newGroup(parent context.Context, n int) *group {
+	ctx, end := context.WithCancelCause(parent)
+	g := &group{ctx: ctx, end: end}
+	g.left.Store(int32(n))
+	return g
+}
+
+// leave is called when the work on a delivery has ended.
+func (g *group) leave(cause error) {
+	if g.left.Add(-1) == 0 {
+		g.end(cause)
 	}
 }

@@ -255,14 +255,3 @@ func (s *settler) giveBack(ctx context.Context, all []*Held) {
 		}
 	}
 }
-
-func attributes(h *Held, more ...any) []any {
-	about := []any{
-		slog.String("queue", h.Partition.Queue), slog.String("id", h.Delivery.Receipt.ID.String()),
-		slog.Int("attempt", h.Delivery.Receipt.Attempt-h.Delivery.Earlier),
-	}
-	if h.Delivery.Key != "" {
-		about = append(about, slog.String("key", h.Delivery.Key))
-	}
-	return append(about, more...)
-}

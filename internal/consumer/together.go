@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -202,27 +201,4 @@ func same(err error, n int) []error {
 		all[i] = err
 	}
 	return all
-}
-
-// group is the context of a batch's handler. It ends when the work on all its deliveries
-// has ended, with the cause of the last.
-type group struct {
-	ctx  context.Context //nolint:containedctx // it is what a group is for
-	end  context.CancelCauseFunc
-	left atomic.Int32 // deliveries that are still worked on, or are about to be
-}
-
-// newGroup returns the group of n deliveries.
-func newGroup(parent context.Context, n int) *group {
-	ctx, end := context.WithCancelCause(parent)
-	g := &group{ctx: ctx, end: end}
-	g.left.Store(int32(n))
-	return g
-}
-
-// leave is called when the work on a delivery has ended.
-func (g *group) leave(cause error) {
-	if g.left.Add(-1) == 0 {
-		g.end(cause)
-	}
 }

@@ -3,7 +3,6 @@ package consumer
 import (
 	"errors"
 	"fmt"
-	"log/slog"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -128,15 +127,6 @@ type Verdict struct {
 	Sends   *Sends            // of Next
 }
 
-// judge turns what the handler of h returned into a verdict. cause is why its context had
-// ended, if it had.
-func (w *work) judge(h *Held, cause, err error) Verdict {
-	if err == nil {
-		return Verdict{Verdict: store.Ack}
-	}
-	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(h, err) })
-}
-
 // Judge turns what a handler returned into a verdict. A consumer that is stopping takes
 // an error for "interrupted", unless it says otherwise.
 func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
@@ -170,17 +160,6 @@ func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
 	return v
 }
 
-// backoff guards against a function of the user's that panics or returns nonsense.
-func (w *work) backoff(h *Held, err error) (d time.Duration) {
-	defer func() {
-		if v := recover(); v != nil {
-			w.config.Log.Error("dueq: Backoff panicked, one minute is taken", slog.Any("panic", v))
-			d = time.Minute
-		}
-	}()
-	return min(max(w.config.Backoff(h, err), 0), store.MaxDelay*time.Millisecond)
-}
-
 // cut shortens a failure text to store.MaxFailure bytes, at the boundary of a rune.
 func cut(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
@@ -192,4 +171,17 @@ func cut(s string) string {
 		end--
 	}
 	return s[:end]
+}
+
+const (
+	firstWait   = 15 * time.Second
+	longestWait = 4 * 24 * time.Hour
+)
+
+// DefaultWait returns how long a message waits after its n-th failure, from 1, when
+// nobody chose otherwise, without the random part: n^4 + 15 s, 4 days at most.
+func DefaultWait(n int) time.Duration {
+	const most = 25 // 25^4 s are more than 4 days, and no power below overflows
+	n = min(max(n, 1), most)
+	return min(time.Duration(n*n*n*n)*time.Second+firstWait, longestWait)
 }

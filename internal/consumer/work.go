@@ -342,3 +342,23 @@ func (w *work) release(life context.Context, all []*Held) {
 		w.held.remove(h)
 	}
 }
+
+// judge turns what the handler of h returned into a verdict. cause is why its context had
+// ended, if it had.
+func (w *work) judge(h *Held, cause, err error) Verdict {
+	if err == nil {
+		return Verdict{Verdict: store.Ack}
+	}
+	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(h, err) })
+}
+
+// backoff guards against a function of the user's that panics or returns nonsense.
+func (w *work) backoff(h *Held, err error) (d time.Duration) {
+	defer func() {
+		if v := recover(); v != nil {
+			w.config.Log.Error("dueq: Backoff panicked, one minute is taken", slog.Any("panic", v))
+			d = time.Minute
+		}
+	}()
+	return min(max(w.config.Backoff(h, err), 0), store.MaxDelay*time.Millisecond)
+}

@@ -67,27 +67,27 @@ func ofWorkers() []mutant {
 	const suite = "TestWorker_"
 	return []mutant{
 		{
-			"a handler that ends its goroutine keeps its slot", consumerDir + "dispatch.go",
+			"a handler that ends its goroutine keeps its slot", consumerDir + "slots.go",
 			"\t\tif has {\n", "\t\tif has && h == nil {\n",
 			rootPkg, suite,
 		},
 		{
-			"a queue that comes back is not consumed", "workerrun.go",
+			"a queue that comes back is not consumed", "worker.go",
 			"\t\tdelete(r.queues, e.queue)\n\t\treturn nil\n", "\t\tknown.consumed = true\n\t\treturn nil\n",
 			rootPkg, suite,
 		},
 		{
-			"a queue that cannot be consumed is tried at each look", "workerrun.go",
+			"a queue that cannot be consumed is tried at each look", "worker.go",
 			"\tknown.not = time.Now().Add(consumeAgainAfter)\n", "",
 			rootPkg, suite,
 		},
 		{
-			"an error of one queue ends all", "workerrun.go",
+			"an error of one queue ends all", "worker.go",
 			"\tcase ctx.Err() != nil, errors.Is(err, ErrClosed), errors.Is(err, ErrFailed):", "\tcase err != nil:",
 			rootPkg, suite,
 		},
 		{
-			"a worker returns while handlers run", "workerrun.go",
+			"a worker returns while handlers run", "worker.go",
 			"\treturn errors.Join(failed, r.wait())\n", "\tgo func() { _ = r.wait() }()\n\treturn failed\n",
 			rootPkg, suite,
 		},
