@@ -104,8 +104,8 @@ func ofRetentionInRedis() []mutant {
 		},
 		{
 			"Redis removes dead letters before it ends leases that ran out", scriptsDir + "claim.lua",
-			"if not answer and lease <= clock_now then\n  leases_sweep(tonumber(ARGV[7]))\n  lease = leases_soonest()\nend\nlocal more = false\nif partition_dead_limits and not answer then\n-- USES deadlimits\n  more = deadlimits_apply()\nend\n",
-			"local more = false\nif partition_dead_limits and not answer then\n-- USES deadlimits\n  more = deadlimits_apply()\nend\nif not answer and lease <= clock_now then\n  leases_sweep(tonumber(ARGV[7]))\n  lease = leases_soonest()\nend\n",
+			"if not answer and lease <= clock_now then\n  leases_sweep(sweep_most)\n  lease = leases_soonest()\nend\nlocal more = false\nif partition_dead_limits and not answer then\n-- USES deadlimits\n  more = deadlimits_apply()\nend\n",
+			"local more = false\nif partition_dead_limits and not answer then\n-- USES deadlimits\n  more = deadlimits_apply()\nend\nif not answer and lease <= clock_now then\n  leases_sweep(sweep_most)\n  lease = leases_soonest()\nend\n",
 			redisPkg, suite,
 		},
 		{

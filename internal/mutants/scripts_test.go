@@ -6,17 +6,17 @@ func ofTheScripts() []mutant {
 	return []mutant{
 		{
 			"a push is not remembered", scriptsDir + "push.lua",
-			"  calls_remember('p:' .. ARGV[3], ARGV[4], answer)\n", "",
+			"  calls_remember(producer, number, answer)\n", "",
 			redisPkg, suite,
 		},
 		{
 			"a claim is not remembered", scriptsDir + "claim.lua",
-			"  calls_remember('c:' .. ARGV[1], ARGV[2], ARGV[5] == '1' and '' or where)\n", "",
+			"  calls_remember(consumer, number, once and '' or runs)\n", "",
 			redisPkg, suite,
 		},
 		{
 			"an empty claim that may have been tried before is not remembered", scriptsDir + "claim.lua",
-			"(reply_size > 0 or ARGV[6] == '1')", "reply_size > 0",
+			"(reply_size > 0 or tries == '1')", "reply_size > 0",
 			redisPkg, suite,
 		},
 		{
@@ -56,7 +56,7 @@ func ofTheScripts() []mutant {
 		},
 		{
 			"a push does not look at the version of the settings", scriptsDir + "push.lua",
-			"if partition_version ~= ARGV[9] then return {-3, partition_version or '0'} end\n", "",
+			"if partition_version ~= version then return {-3, partition_version or '0'} end\n", "",
 			redisPkg, "TestPush_|TestPush_FlushedQueueIsCreatedAgain",
 		},
 		{

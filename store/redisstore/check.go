@@ -45,7 +45,14 @@ func (s *Store) Check(ctx context.Context, p store.Partition, r store.CheckReque
 	if !ok || len(fields) < 3 || len(fields)%2 != 1 {
 		return store.CheckResult{}, fail("check", p.Queue, unexpected(got))
 	}
-	result := store.CheckResult{Examined: int(number(fields[2])), Next: nextCheckCursor(part, text(fields[0]), number(fields[1]))}
+	in := numbers{script: "check"}
+	result := store.CheckResult{
+		Examined: int(in.read("examined", fields[2])),
+		Next:     nextCheckCursor(part, text(fields[0]), in.read("skip", fields[1])),
+	}
+	if in.err != nil {
+		return store.CheckResult{}, fail("check", p.Queue, in.err)
+	}
 	for i := 3; i < len(fields); i += 2 {
 		result.Problems = append(result.Problems, store.Problem{ID: text(fields[i]), Text: text(fields[i+1])})
 	}

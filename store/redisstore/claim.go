@@ -71,7 +71,11 @@ func (s *Store) askPartition(ctx context.Context, c call, p store.Partition, r s
 			}
 			return got, nil
 		}
-		if err := s.reconcile(ctx, "claim", p, number(fields[1]), true); err != nil {
+		other, err := numberIn("claim", "version", fields[1])
+		if err != nil {
+			return nil, fail("claim", p.Queue, err)
+		}
+		if err := s.reconcile(ctx, "claim", p, other, true); err != nil {
 			return nil, err
 		}
 		if known = s.recall(p.Queue); known != nil && known.deleting != 0 {
@@ -125,9 +129,9 @@ func claimArgs(r store.ClaimRequest, try int, version string) []any {
 // claimed reads a claim's reply. Messages whose records cannot be read become dead.
 func (s *Store) claimed(ctx context.Context, p store.Partition, reply any) (store.ClaimResult, error) {
 	fields, _ := reply.([]string)
-	read, ok := readClaim(fields)
-	if !ok {
-		return store.ClaimResult{}, fail("claim", p.Queue, unexpected(reply))
+	read, err := readClaim(fields)
+	if err != nil {
+		return store.ClaimResult{}, fail("claim", p.Queue, err)
 	}
 	for _, u := range read.unreadable {
 		if err := s.quarantine(ctx, p, u); err != nil {

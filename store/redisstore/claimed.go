@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -20,41 +21,67 @@ type unreadable struct {
 	cause   error
 }
 
-// readClaim reads {status, wait, places, failed, records...}, as claim.lua describes it. ok is
-// false if the reply is of another shape.
-func readClaim(fields []string) (reply claimReply, ok bool) {
-	if len(fields) < 2 || len(fields) == 3 {
-		return claimReply{}, false
+// readClaim reads {status, wait, runs, histories, records...}, as claim.lua describes it. A reply
+// of another shape is ErrCorrupt.
+func readClaim(fields []string) (claimReply, error) {
+	if len(fields) != 2 && len(fields) < 5 {
+		return claimReply{}, unexpected(fields)
 	}
-	reply.Wait = time.Duration(number(fields[1])) * time.Microsecond
-	reply.Paused, reply.Stale = fields[0] == "1", fields[0] == "2"
+	status, err := numberIn("claim", "status", fields[0])
+	if err != nil {
+		return claimReply{}, err
+	}
+	wait, err := numberIn("claim", "wait", fields[1])
+	if err != nil {
+		return claimReply{}, err
+	}
+	reply := claimReply{ClaimResult: store.ClaimResult{Wait: time.Duration(wait) * time.Microsecond}}
+	switch status {
+	case 0:
+	case 1:
+		reply.Paused = true
+	case 2:
+		reply.Stale = true
+	default:
+		return claimReply{}, badField("claim", "status", fields[0])
+	}
 	if len(fields) == 2 {
-		return reply, true
+		return reply, nil
 	}
-	reply.hand(placesOf{text: fields[2]}, fields[3], fields[4:])
-	return reply, true
+	histories, err := readHistories(fields[3])
+	if err != nil {
+		return claimReply{}, err
+	}
+	return reply, reply.deliver(runs{text: fields[2]}, histories, fields[4:])
 }
 
-// hand adds the deliveries of records that are at places, where failed says what became of
-// earlier ones.
-func (r *claimReply) hand(places placesOf, failed string, records []string) {
+// deliver adds the delivery of each record. Their receipts are in runs.
+func (r *claimReply) deliver(runs runs, histories []claimHistory, records []string) error {
 	r.Deliveries = make([]store.Delivery, len(records))
 	n, bodies := 0, newPieces(records)
 	for i, record := range records {
-		receipt, due := places.next()
+		receipt, due, err := runs.next()
+		if err != nil {
+			return err
+		}
 		d := &r.Deliveries[n]
+		*d = store.Delivery{Due: due}
+		if len(histories) > 0 && histories[0].index == int64(i)+1 {
+			histories[0].addTo(d)
+			histories = histories[1:]
+		}
 		if err := readDelivery(d, receipt, record, &bodies); err != nil {
 			r.unreadable = append(r.unreadable, unreadable{receipt, d.Receipt, err})
 			*d = store.Delivery{}
 			continue
 		}
 		n++
-		d.Due = due
-		if failed != "" {
-			failed = addHistory(d, i, failed)
-		}
+	}
+	if runs.left != 0 || runs.text != "" || len(histories) > 0 {
+		return fmt.Errorf("reply of claim: more receipts or histories than the %d records: %w", len(records), store.ErrCorrupt)
 	}
 	r.Deliveries = r.Deliveries[:n]
+	return nil
 }
 
 func readDelivery(d *store.Delivery, receipt, stored string, bodies *pieces) error {
@@ -71,59 +98,68 @@ func readDelivery(d *store.Delivery, receipt, stored string, bodies *pieces) err
 	return nil
 }
 
-// placesOf reads "due receipt receipt... due receipt...".
-type placesOf struct {
+// runs reads "due count receipt..." of each due time that receipts share.
+type runs struct {
 	text string
 	due  int64 // of the receipts that follow
+	left int64 // how many those are
 }
 
 // next returns the receipt of the next delivery, and when that was due.
-func (p *placesOf) next() (receipt string, due int64) {
-	receipt, p.text, _ = strings.Cut(p.text, " ")
-	if len(receipt) < idLen {
-		p.due = number(receipt)
-		receipt, p.text, _ = strings.Cut(p.text, " ")
-	}
-	return receipt, p.due
-}
-
-// addHistory adds to the delivery of record i what became of earlier ones: it takes
-// "index:failures" or "index:failures.snoozes", the letter of a suspicion, "+earlier" and "@now",
-// the index from 1, off the front of failed as the records come by.
-func addHistory(d *store.Delivery, i int, failed string) (rest string) {
-	for failed != "" {
-		first, rest, _ := strings.Cut(failed, " ")
-		index, count, _ := strings.Cut(first, ":")
-		switch at := number(index); {
-		case at == int64(i)+1:
-			count, now, _ := strings.Cut(count, "@")
-			d.Now = number(now)
-			count, earlier, _ := strings.Cut(count, "+")
-			d.Earlier = int(number(earlier))
-			count, d.Suspicion = suspicion(count)
-			d.Failures, d.Snoozes = counted(count)
-			return rest
-		case at > int64(i)+1:
-			return failed
+func (r *runs) next() (receipt string, due int64, err error) {
+	if r.left == 0 {
+		if r.due, err = numberIn("claim", "due time", r.word()); err != nil {
+			return "", 0, err
 		}
-		failed = rest // of a record that could not be read
+		count := r.word()
+		if r.left, err = numberIn("claim", "count", count); err == nil && r.left < 1 {
+			err = badField("claim", "count", count)
+		}
+		if err != nil {
+			return "", 0, err
+		}
 	}
-	return ""
+	r.left--
+	if receipt = r.word(); receipt == "" {
+		err = badField("claim", "receipt", receipt)
+	}
+	return receipt, r.due, err
 }
 
-// counted reads two counts, the second behind a point, or one.
-func counted(text string) (n, second int) {
-	text, more, _ := strings.Cut(text, ".")
-	return int(number(text)), int(number(more))
+func (r *runs) word() (word string) {
+	word, r.text, _ = strings.Cut(r.text, " ")
+	return word
 }
 
-// suspicion takes the letter of a suspicion, if there is one, off the end of text.
-func suspicion(text string) (rest string, s store.Suspicion) {
-	if rest, ok := strings.CutSuffix(text, "u"); ok {
-		return rest, store.Suspect
+// claimHistory is what a claim reports of the earlier deliveries of the record with that index,
+// from 1, and of its schedule.
+type claimHistory struct{ index, failures, snoozes, suspicion, earlier, now int64 }
+
+// readHistories reads the six numbers of each history, which are in the order of their indexes.
+func readHistories(text string) ([]claimHistory, error) {
+	words := strings.Fields(text)
+	if len(words)%6 != 0 {
+		return nil, badField("claim", "histories", text)
 	}
-	if rest, ok := strings.CutSuffix(text, "c"); ok {
-		return rest, store.Crashed
+	all := make([]claimHistory, len(words)/6)
+	last := int64(0)
+	for i := range all {
+		h := &all[i]
+		for j, field := range []*int64{&h.index, &h.failures, &h.snoozes, &h.suspicion, &h.earlier, &h.now} {
+			var err error
+			if *field, err = numberIn("claim", "histories", words[6*i+j]); err != nil {
+				return nil, err
+			}
+		}
+		if h.index <= last || h.suspicion < int64(store.Unsuspected) || h.suspicion > int64(store.Crashed) {
+			return nil, badField("claim", "histories", text)
+		}
+		last = h.index
 	}
-	return text, store.Unsuspected
+	return all, nil
+}
+
+func (h claimHistory) addTo(d *store.Delivery) {
+	d.Failures, d.Snoozes, d.Earlier = int(h.failures), int(h.snoozes), int(h.earlier)
+	d.Suspicion, d.Now = store.Suspicion(h.suspicion), h.now
 }

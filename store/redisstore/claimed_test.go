@@ -32,7 +32,7 @@ func TestReadClaim(t *testing.T) {
 		{"stale", []string{"2", "0"}, store.ClaimResult{Stale: true}, nil},
 		{
 			"two of the same due time, one of another",
-			[]string{"0", "0", fmt.Sprintf("100 %s %s:2 200 %s:3k", a, b, c), "2:1u 3:2.1c+4@900", plain("x"), plain(""), keyed},
+			[]string{"0", "0", fmt.Sprintf("100 2 %s %s:2 200 1 %s:3k", a, b, c), "2 1 0 1 0 0 3 2 1 2 4 900", plain("x"), plain(""), keyed},
 			store.ClaimResult{Deliveries: []store.Delivery{
 				{Receipt: store.Receipt{ID: a, Attempt: 1}, Body: []byte("x"), Due: 100, MaxAttempts: 5},
 				{Receipt: store.Receipt{ID: b, Attempt: 2}, Body: []byte{}, Due: 100, MaxAttempts: 5, Failures: 1, Suspicion: store.Suspect},
@@ -45,7 +45,7 @@ func TestReadClaim(t *testing.T) {
 		},
 		{
 			"unreadable ones among others",
-			[]string{"0", "0", fmt.Sprintf("100 %s nonsense-of-26-characters-- %s", a, c), "1:1 3:2", "garbage", plain("y"), plain("z")},
+			[]string{"0", "0", fmt.Sprintf("100 3 %s nonsense-of-26-characters-- %s", a, c), "1 1 0 0 0 0 3 2 0 0 0 0", "garbage", plain("y"), plain("z")},
 			store.ClaimResult{Deliveries: []store.Delivery{
 				{Receipt: store.Receipt{ID: c, Attempt: 1}, Body: []byte("z"), Due: 100, MaxAttempts: 5, Failures: 2},
 			}},
@@ -55,9 +55,9 @@ func TestReadClaim(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			got, ok := readClaim(test.fields)
-			if !ok || !reflect.DeepEqual(got.ClaimResult, test.want) {
-				t.Errorf("%+v, %t\nwant %+v", got.ClaimResult, ok, test.want)
+			got, err := readClaim(test.fields)
+			if err != nil || !reflect.DeepEqual(got.ClaimResult, test.want) {
+				t.Errorf("%+v, %v\nwant %+v", got.ClaimResult, err, test.want)
 			}
 			var unreadable []string
 			for _, u := range got.unreadable {
@@ -68,30 +68,67 @@ func TestReadClaim(t *testing.T) {
 			}
 		})
 	}
-	for _, fields := range [][]string{nil, {"0"}, {"0", "0", "100 " + a.String()}} {
-		if _, ok := readClaim(fields); ok {
-			t.Errorf("%q is taken for a claim's reply", fields)
+}
+
+func TestReadClaim_RubbishIsCorrupt(t *testing.T) {
+	t.Parallel()
+	id := route.NewID(1).String()
+	record := string(encodeRecord(&store.Message{MaxAttempts: 5}))
+	for _, test := range []struct {
+		name   string
+		fields []string
+		want   string // in the error
+	}{
+		{"nothing", nil, "unexpected answer"},
+		{"no wait", []string{"0"}, "unexpected answer"},
+		{"runs without histories", []string{"0", "0", "100 1 " + id}, "unexpected answer"},
+		{"no records", []string{"0", "0", "", ""}, "unexpected answer"},
+		{"status", []string{"7", "0"}, `status "7"`},
+		{"status is no number", []string{"x", "0"}, `status "x"`},
+		{"wait", []string{"0", "soon"}, `wait "soon"`},
+		{"due time", []string{"0", "0", "then 1 " + id, "", record}, `due time "then"`},
+		{"no count", []string{"0", "0", "100", "", record}, `count ""`},
+		{"count is a receipt", []string{"0", "0", "100 " + id, "", record}, `count "` + id},
+		{"count of none", []string{"0", "0", "100 0 " + id, "", record}, `count "0"`},
+		{"receipt is missing", []string{"0", "0", "100 2 " + id, "", record, record}, `receipt ""`},
+		{"too few records", []string{"0", "0", "100 2 " + id + " " + id, "", record}, "more receipts"},
+		{"count is of more than the records", []string{"0", "0", "100 2 " + id, "", record}, "more receipts"},
+		{"too few runs", []string{"0", "0", "100 1 " + id, "", record, record}, `due time ""`},
+		{"five numbers of a history", []string{"0", "0", "100 1 " + id, "1 1 0 0 0", record}, `histories "1 1 0 0 0"`},
+		{"a history in letters", []string{"0", "0", "100 1 " + id, "1 1 0 u 0 0", record}, `histories "u"`},
+		{"suspicion", []string{"0", "0", "100 1 " + id, "1 1 0 3 0 0", record}, `histories "1 1 0 3 0 0"`},
+		{"history of no record", []string{"0", "0", "100 1 " + id, "2 1 0 0 0 0", record}, "more receipts"},
+		{"histories out of order", []string{"0", "0", "100 1 " + id, "1 1 0 0 0 0 1 1 0 0 0 0", record}, "histories"},
+	} {
+		if _, err := readClaim(test.fields); !errors.Is(err, store.ErrCorrupt) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q and ErrCorrupt", test.name, err, test.want)
 		}
 	}
 }
 
-// FuzzReadClaim: each record becomes one delivery or is reported, whatever the reply says.
+// FuzzReadClaim: each record becomes one delivery or is reported, or the reply is corrupt.
 func FuzzReadClaim(f *testing.F) {
 	id := route.NewID(0).String()
 	record := encodeRecord(&store.Message{Key: "k", MaxAttempts: 3, Headers: map[string]string{"a": "b"}, Body: []byte("x")})
-	f.Add("0", "1500", "100 "+id+" "+id+":2k", "1:2.1u+4@900 2:1", record, []byte("garbage"))
-	f.Add("2", "", "", "0:0 :", []byte{}, []byte{})
-	f.Fuzz(func(t *testing.T, status, wait, places, failed string, first, second []byte) {
-		reply, ok := readClaim([]string{status, wait, places, failed, string(first), string(second), string(first)})
-		if !ok || len(reply.Deliveries)+len(reply.unreadable) != 3 {
-			t.Fatalf("%d deliveries and %d unreadable of 3 records, %t", len(reply.Deliveries), len(reply.unreadable), ok)
+	f.Add("0", "1500", "100 2 "+id+" "+id+":2k 200 1 "+id, "1 2 1 1 4 900 2 1 0 0 0 0", record, []byte("garbage"))
+	f.Add("2", "", "", "0 0", []byte{}, []byte{})
+	f.Fuzz(func(t *testing.T, status, wait, runs, histories string, first, second []byte) {
+		reply, err := readClaim([]string{status, wait, runs, histories, string(first), string(second), string(first)})
+		if err != nil {
+			if !errors.Is(err, store.ErrCorrupt) {
+				t.Fatal(err)
+			}
+			return
+		}
+		if len(reply.Deliveries)+len(reply.unreadable) != 3 {
+			t.Fatalf("%d deliveries and %d unreadable of 3 records", len(reply.Deliveries), len(reply.unreadable))
 		}
 		for _, d := range reply.Deliveries {
 			if !bytes.HasSuffix(first, d.Body) && !bytes.HasSuffix(second, d.Body) {
 				t.Fatalf("body %q of neither record", d.Body)
 			}
-			if !strings.Contains(places, d.Receipt.ID.String()) {
-				t.Fatalf("receipt %s is not in %q", d.Receipt, places)
+			if !strings.Contains(runs, d.Receipt.ID.String()) {
+				t.Fatalf("receipt %s is not in %q", d.Receipt, runs)
 			}
 		}
 		for _, u := range reply.unreadable {

@@ -3,6 +3,7 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -97,30 +98,27 @@ func readAnswer(reply any, results []store.PushResult) (int, error) {
 	if !ok || !isText || done == 0 || done < staleCall || done > int64(len(results)) {
 		return 0, unexpected(reply)
 	}
-	for _, exception := range strings.Fields(text) {
-		if err := readException(exception, results); err != nil {
-			return 0, err
-		}
-	}
-	return int(done), nil
+	return int(done), readExceptions(text, results)
 }
 
-// readException reads "index:code" or "index:code:holder", the index from 1.
-func readException(text string, results []store.PushResult) error {
-	index, rest, _ := strings.Cut(text, ":")
-	code, holder, held := strings.Cut(rest, ":")
-	i, err := strconv.Atoi(index)
-	if err != nil || i < 1 || i > len(results) {
+// readExceptions reads "index code id" of each item that is not simply OK: the index from 1, the
+// id "-" where there is none.
+func readExceptions(text string, results []store.PushResult) error {
+	words := strings.Fields(text)
+	if len(words)%3 != 0 {
 		return unexpected(text)
 	}
-	n, err := strconv.Atoi(code)
-	if err != nil {
-		return unexpected(text)
-	}
-	results[i-1].Code = store.Code(n)
-	if held {
-		// A holder that is no id has been put there by somebody else; the code still stands.
-		results[i-1].Holder, _ = store.ParseID(holder)
+	for ; len(words) > 0; words = words[3:] {
+		i, badIndex := strconv.Atoi(words[0])
+		code, badCode := strconv.Atoi(words[1])
+		if badIndex != nil || badCode != nil || i < 1 || i > len(results) || code < 0 || code > int(store.CodeKnown) {
+			return unexpected(text)
+		}
+		results[i-1].Code = store.Code(code)
+		if words[2] != "-" {
+			// A holder that is no id has been put there by another program; the code still stands.
+			results[i-1].Holder, _ = store.ParseID(words[2])
+		}
 	}
 	return nil
 }
@@ -129,24 +127,53 @@ func unexpected(reply any) error {
 	return fmt.Errorf("unexpected answer %.100q: %w", fmt.Sprint(reply), store.ErrCorrupt)
 }
 
+// badField is the error of a field of a script's reply that cannot be read.
+func badField(script, field, value string) error {
+	return fmt.Errorf("reply of %s: %s %.100q: %w", script, field, value, store.ErrCorrupt)
+}
+
 func text(v any) string {
 	s, _ := v.(string)
 	return s
 }
 
-func number(v any) int64 {
-	switch v := v.(type) {
+// numberIn reads a number of a script's reply. What is no number is ErrCorrupt.
+func numberIn(script, field string, value any) (int64, error) {
+	switch v := value.(type) {
 	case int64:
-		return v
+		return v, nil
 	case string:
-		// Scores that are whole and below 2^53, and counters.
 		if n, err := strconv.ParseInt(v, 10, 64); err == nil {
-			return n
+			return n, nil
 		}
-		f, _ := strconv.ParseFloat(v, 64)
-		return int64(f)
+		// The score of an element that another program has put there.
+		if f, err := strconv.ParseFloat(v, 64); err == nil && !math.IsNaN(f) {
+			return int64(max(math.MinInt64, min(f, 1<<62))), nil
+		}
 	}
-	return 0
+	return 0, badField(script, field, fmt.Sprint(value))
+}
+
+// numbers reads the numbers of a script's reply. err is that of the first which cannot be read.
+type numbers struct {
+	script string
+	err    error
+}
+
+func (r *numbers) read(field string, value any) int64 {
+	n, err := numberIn(r.script, field, value)
+	if r.err == nil {
+		r.err = err
+	}
+	return n
+}
+
+// optional is read for a field that can be missing, which stands for 0.
+func (r *numbers) optional(field string, value any) int64 {
+	if value == nil {
+		return 0
+	}
+	return r.read(field, value)
 }
 
 // sequence writes a call's number as the scripts compare it: 20 digits.

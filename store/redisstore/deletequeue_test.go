@@ -155,7 +155,8 @@ func TestDeleteQueue_LateCallsDoNothing(t *testing.T) {
 		args[pushVersion] = version
 		got, err := r.run(r.ctx(), call{op: "push", queue: "q", script: r.scripts["push"], keys: r.partitionKeys(r.p, 6), args: args})
 		r.must(err)
-		_, refused := otherSettings(got)
+		_, refused, err := otherSettings(got)
+		r.must(err)
 		r.want("push, "+when, refused, true)
 		claim := call{op: "claim", queue: "q", script: r.scripts["claim"], keys: r.partitionKeys(r.p, allKeys), flat: true}
 		claim.args = claimArgs(late.claimRequest(1), firstTry, version)

@@ -63,7 +63,9 @@ func workOf(r *rig, fn func() error) time.Duration {
 		info, err := r.rdb.Info(r.ctx(), "commandstats").Result()
 		r.must(err)
 		calls, _, _ := strings.Cut(strings.TrimPrefix(infoFields(info)["cmdstat_evalsha"], "calls="), ",")
-		return number(calls)
+		n, err := strconv.ParseInt(calls, 10, 64)
+		r.must(err)
+		return n
 	}
 	calls, before := processed(), used()
 	r.must(fn())

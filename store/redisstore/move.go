@@ -110,7 +110,11 @@ func readPurged(reply any, ids int) (purged, error) {
 	if !ok || len(fields) != 2 {
 		return purged{}, unexpected(reply)
 	}
-	p := purged{steps: int(number(fields[0]))}
+	steps, err := numberIn("purge", "steps", fields[0])
+	if err != nil {
+		return purged{}, err
+	}
+	p := purged{steps: int(steps)}
 	if p.steps < 0 {
 		return p, nil
 	}

@@ -35,7 +35,10 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 		if err != nil {
 			return nil, err
 		}
-		version, refused := otherSettings(got)
+		version, refused, err := otherSettings(got)
+		if err != nil {
+			return nil, fail("push", p.Queue, err)
+		}
 		if !refused {
 			s.confirm(settings)
 			return pushed(p, got, len(r.Messages))
@@ -112,12 +115,13 @@ func (s *Store) repeatPush(ctx context.Context, c call) (any, error) {
 
 // otherSettings reads {-3, version}: the partition refused because it has settings of
 // that version, 0 when it does not exist.
-func otherSettings(reply any) (version int64, refused bool) {
+func otherSettings(reply any) (version int64, refused bool, err error) {
 	fields, ok := reply.([]any)
 	if !ok || len(fields) != 2 || fields[0] != int64(refusedCall) {
-		return 0, false
+		return 0, false, nil
 	}
-	return number(fields[1]), true
+	version, err = numberIn("push", "version", fields[1])
+	return version, true, err
 }
 
 func pushed(p store.Partition, reply any, n int) ([]store.PushResult, error) {
@@ -132,53 +136,90 @@ func pushed(p store.Partition, reply any, n int) ([]store.PushResult, error) {
 	return results, nil
 }
 
-// The arguments of push.lua that come before the messages.
+// The arguments of push.lua that come before the messages, which begin at pushBefore. Those up to
+// the columns are next.lua's, too.
 const (
-	pushNew     = 6
-	pushLargest = 7
-	pushVersion = 8
-	pushBefore  = 9
+	pushChannel = iota
+	pushWake
+	pushFarthest
+	pushCount
+	pushNew
+	pushLargest
+	pushColumns
+	pushProducer
+	pushNumber
+	pushVersion
+	pushBefore
+)
+
+// How many values each message has behind its id and record.
+const (
+	columnsShared     = 0 // none: one time for all
+	columnsTimes      = 1
+	columnsKeys       = columnsTimes + 3 // keys, TTLs, and whether to replace
+	columnsRemembered = columnsKeys + 2  // for how long to be remembered, and dedup ids
 )
 
 // pushArgs leaves out what is zero, or the same, for all messages.
 func (s *Store) pushArgs(p store.Partition, r store.PushRequest) []any {
-	n := len(r.Messages)
-	args := make([]any, pushBefore, pushBefore+6*n)
-	args[0], args[1] = s.eventsChannel(p.Queue), wakeEvent(p)
-	args[2], args[3], args[4], args[5] = r.Producer, sequence(r.Number), int64(store.MaxDelay), n
-	size := 0
+	n, columns := len(r.Messages), columnsOf(r.Messages)
+	args := make([]any, pushBefore, pushBefore+2*n+max(1, columns*n))
+	args[pushProducer], args[pushNumber] = r.Producer, sequence(r.Number)
+	args = s.appendMessages(args, p, r.Messages, columns)
+	fresh := true
 	for i := range r.Messages {
-		size += len(store.ID{})*2 + recordSize(&r.Messages[i])
+		fresh = fresh && r.Messages[i].New
 	}
-	made, largest, fresh, plain, same, remembered := newTexts(2*n, size), 0, true, true, true, false
-	first := &r.Messages[0]
-	var part []byte
-	for i := range r.Messages {
-		m := &r.Messages[i]
+	args[pushNew] = bit(fresh)
+	return args
+}
+
+// columnsOf returns which columns messages need.
+func columnsOf(messages []store.Message) int {
+	columns, first := columnsShared, &messages[0]
+	for i := range messages {
+		m := &messages[i]
+		switch {
+		case m.Remember > 0 || !m.DedupID.IsZero():
+			return columnsRemembered
+		case m.Key != "" || m.TTL != 0:
+			columns = columnsKeys
+		case m.Due != first.Due || m.Delay != first.Delay:
+			columns = max(columns, columnsTimes)
+		}
+	}
+	return columns
+}
+
+// appendMessages appends ids and records, then the columns, and sets the arguments before them
+// that are about them.
+func (s *Store) appendMessages(args []any, p store.Partition, messages []store.Message, columns int) []any {
+	n, size, largest := len(messages), 0, 0
+	args[pushChannel], args[pushWake], args[pushFarthest] = s.eventsChannel(p.Queue), wakeEvent(p), int64(store.MaxDelay)
+	for i := range messages {
+		size += len(store.ID{})*2 + recordSize(&messages[i])
+	}
+	made, part := newTexts(2*n, size), []byte(nil)
+	for i := range messages {
+		m := &messages[i]
 		part = m.ID.AppendTo(part[:0])
 		id := made.add(part)
 		part = appendHead(part[:0], m)
 		args = append(args, id, made.add(part, m.Body))
 		largest = max(largest, len(part)+len(m.Body))
-		fresh = fresh && m.New
-		plain = plain && m.Key == "" && m.TTL == 0
-		remembered = remembered || m.Remember > 0 || !m.DedupID.IsZero()
-		same = same && m.Due == first.Due && m.Delay == first.Delay
 	}
-	args[pushNew], args[pushLargest] = bit(fresh), largest
-	plain = plain && !remembered
-	if plain && same {
-		return append(args, when(first.Due, first.Delay))
+	args[pushCount], args[pushLargest], args[pushColumns] = n, largest, columns
+	if columns == columnsShared {
+		return append(args, when(messages[0].Due, messages[0].Delay))
 	}
-	for i := range r.Messages {
-		args = append(args, when(r.Messages[i].Due, r.Messages[i].Delay))
+	for i := range messages {
+		args = append(args, when(messages[i].Due, messages[i].Delay))
 	}
-	if plain {
-		return args
+	if columns >= columnsKeys {
+		args = appendKeys(args, messages)
 	}
-	args = appendKeys(args, r.Messages)
-	if remembered {
-		args = appendNames(args, r.Messages)
+	if columns >= columnsRemembered {
+		args = appendNames(args, messages)
 	}
 	return args
 }

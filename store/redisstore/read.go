@@ -25,24 +25,36 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 	}
 	fields, ok := got.([]any)
 	switch {
-	case !ok || len(fields) != 0 && (len(fields) < 7 || len(fields) > 9):
+	case !ok || len(fields) != 0 && len(fields) != gotten:
 		return store.Record{}, fail("get", p.Queue, unexpected(got))
 	case len(fields) == 0:
 		return store.Record{}, notFound(p, ref)
 	}
-	r := store.Record{State: store.State(text(fields[0])), At: number(fields[2])}
-	err = fillRecord(&r, text(fields[1]), text(fields[3]), fields[4:])
+	r, err := readGet(fields)
 	if err != nil {
 		return store.Record{}, &store.Error{Op: "get", Queue: p.Queue, ID: text(fields[1]), Err: err}
 	}
-	r.BodySize = len(r.Body)
-	switch len(fields) {
-	case 8:
-		r.BodySize = int(number(fields[7]))
-	case 9:
-		r.Holder = text(fields[8])
-	}
 	return r, nil
+}
+
+// gotten is how many fields get answers for a message.
+const gotten = 9
+
+// readGet reads {state, id, at, record, history, failure, cancel, body size, holder}.
+func readGet(fields []any) (store.Record, error) {
+	in := numbers{script: "get"}
+	r := store.Record{State: store.State(text(fields[0])), At: in.read("at", fields[2]), Holder: text(fields[8])}
+	if in.err != nil {
+		return store.Record{}, in.err
+	}
+	if err := fillRecord(&r, text(fields[1]), text(fields[3]), fields[4:]); err != nil {
+		return store.Record{}, err
+	}
+	r.BodySize = len(r.Body)
+	if fields[7] != nil {
+		r.BodySize = int(in.read("body size", fields[7]))
+	}
+	return r, in.err
 }
 
 func notFound(p store.Partition, ref store.Ref) error {
@@ -63,14 +75,8 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 		return fmt.Errorf("%w: %w", store.ErrCorrupt, err)
 	}
 	if history := text(more[0]); history != "" {
-		var deliveries, failures, how string
-		if _, err := fmt.Sscanf(history, "%s %s %s", &deliveries, &failures, &how); err != nil {
-			return fmt.Errorf("history %.40q: %w", history, store.ErrCorrupt)
-		}
-		r.Attempt, r.Earlier = counted(deliveries)
-		r.Failures, r.Snoozes = counted(failures)
-		if r.State == store.Done {
-			r.Ending = ending(how)
+		if err := readHistory(r, history); err != nil {
+			return err
 		}
 	}
 	if r.State == store.Leased {
@@ -83,6 +89,34 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 	}
 	r.Key, r.Headers, r.Body = got.key, got.headers, []byte(got.body)
 	r.MaxAttempts, r.Expiry, r.Repeat = got.maxAttempts, got.expiry, got.repeat
+	return nil
+}
+
+// readHistory reads "deliveries failures how": the deliveries with those of earlier occurrences, the
+// failures with the snoozes behind a point where there are any.
+func readHistory(r *store.Record, history string) error {
+	words := strings.Split(history, " ")
+	if len(words) != 3 {
+		return fmt.Errorf("history %.40q: %w", history, store.ErrCorrupt)
+	}
+	deliveries, earlier, _ := strings.Cut(words[0], ".")
+	failures, snoozes, _ := strings.Cut(words[1], ".")
+	for _, count := range []struct {
+		to   *int
+		text string
+	}{{&r.Attempt, deliveries}, {&r.Earlier, earlier}, {&r.Failures, failures}, {&r.Snoozes, snoozes}} {
+		if count.text == "" && (count.to == &r.Earlier || count.to == &r.Snoozes) {
+			continue
+		}
+		n, err := strconv.Atoi(count.text)
+		if err != nil {
+			return fmt.Errorf("history %.40q: %w", history, store.ErrCorrupt)
+		}
+		*count.to = n
+	}
+	if r.State == store.Done {
+		r.Ending = ending(words[2])
+	}
 	return nil
 }
 
@@ -120,7 +154,11 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 	if !ok || len(fields)%listed != 1 {
 		return store.Page{}, fail("list", p.Queue, unexpected(got))
 	}
-	return page(r.State, fields), nil
+	found, err := readPage(r.State, fields)
+	if err != nil {
+		return store.Page{}, fail("list", p.Queue, err)
+	}
+	return found, nil
 }
 
 // listed is how many fields a message has in the answer to a list.
@@ -129,17 +167,17 @@ const listed = 8
 // aliasBits are those of the score of a lease that stand for its holder.
 const aliasBits = 10
 
-// page reads {more, member, score, record, body size, history, failure, cancel, holder, ...}.
-func page(state store.State, fields []any) store.Page {
-	out := store.Page{}
-	more, fields := number(fields[0]) == 1, fields[1:]
+// readPage reads {more, member, score, record, body size, history, failure, cancel, holder, ...}.
+func readPage(state store.State, fields []any) (out store.Page, err error) {
+	in := numbers{script: "list"}
+	more, fields := in.read("more", fields[0]) == 1, fields[1:]
 	if more {
 		last := fields[len(fields)-listed:]
 		out.Next = cursor(text(last[1]), text(last[0]))
 	}
 	for ; len(fields) > 0; fields = fields[listed:] {
 		id, _, _ := strings.Cut(text(fields[0]), ":")
-		r := store.Record{State: state, At: number(fields[1]), BodySize: int(number(fields[3])), Holder: text(fields[7])}
+		r := store.Record{State: state, At: in.read("score", fields[1]), BodySize: int(in.read("body size", fields[3])), Holder: text(fields[7])}
 		if state == store.Leased {
 			r.At >>= aliasBits
 		}
@@ -149,7 +187,7 @@ func page(state store.State, fields []any) store.Page {
 		}
 		out.Records = append(out.Records, r)
 	}
-	return out
+	return out, in.err
 }
 
 // cursor names a place between two elements of a zset: after score and member.

@@ -49,7 +49,7 @@ func FuzzRecordRoundTrip(f *testing.F) {
 }
 
 func FuzzReadAnswer(f *testing.F) {
-	f.Add(int64(3), "1:1:00000000000000000000000000 3:4")
+	f.Add(int64(3), "1 1 00000000000000000000000000 3 4 -")
 	f.Add(int64(-1), "")
 	f.Fuzz(func(t *testing.T, done int64, text string) {
 		results := make([]store.PushResult, 3)

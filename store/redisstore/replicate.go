@@ -45,8 +45,8 @@ func (s *Store) tryWait(ctx context.Context, node redis.UniversalClient, c call,
 	if err != nil {
 		return nil, err
 	}
-	if _, refused := otherSettings(answer); refused {
-		return answer, nil // nothing was written that replicas could have
+	if _, refused, err := otherSettings(answer); refused {
+		return answer, err // nothing was written that replicas could have
 	}
 	if err := wait.Err(); err != nil {
 		return nil, err

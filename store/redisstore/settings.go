@@ -73,21 +73,23 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 	if len(fields) != len(settingsFields()) {
 		return queueSettings{}, false, unexpected(fields)
 	}
+	in := numbers{script: "settings"}
 	switch layout, ok := fields[0].(string); {
 	case !ok:
-		settings.Version = number(fields[1])
-		return settings, false, nil
+		settings.Version = in.optional("version", fields[1])
+		return settings, false, in.err
 	case layout != "1":
 		return queueSettings{}, false, wrongLayout(layout)
 	}
-	settings.Version, settings.Partitions, settings.ChangedBy = number(fields[1]), int(number(fields[2])), text(fields[3])
+	settings.Version, settings.Partitions = in.optional("version", fields[1]), int(in.optional("partitions", fields[2]))
+	settings.ChangedBy = text(fields[3])
 	for i, value := range []any{
 		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.DeadRetention, &settings.MaxDead,
 		&settings.History, &settings.MaxHistory,
 		&settings.MaxAttempts, &settings.Lease, &settings.BackoffBase, &settings.BackoffMost, &settings.DedupFor,
 		&settings.deleting,
 	} {
-		switch n := number(fields[4+i]); value := value.(type) {
+		switch n := in.optional(settingsNames()[i], fields[4+i]); value := value.(type) {
 		case *int:
 			*value = int(n)
 		case *int64:
@@ -95,6 +97,9 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 		case *bool:
 			*value = n == 1
 		}
+	}
+	if in.err != nil {
+		return queueSettings{}, false, in.err
 	}
 	if settings.Partitions < 1 || settings.Partitions > store.MaxPartitions || settings.Version < 1 {
 		return queueSettings{}, false, fmt.Errorf("settings of version %d with %d partitions: %w",
@@ -321,7 +326,10 @@ func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
 	if !ok || len(fields) == 0 {
 		return queueSettings{}, false, unexpected(reply)
 	}
-	switch status := number(fields[0]); {
+	status, err := numberIn("settings", "status", fields[0])
+	switch {
+	case err != nil:
+		return queueSettings{}, false, err
 	case status == -1:
 		return queueSettings{}, false, store.ErrNotFound
 	case status == -2 && len(fields) == 2 && c.Partitions != nil:
@@ -334,7 +342,6 @@ func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
 	case status < 0:
 		return queueSettings{}, false, unexpected(reply)
 	}
-	status := number(fields[0])
 	fields[0] = "1"
 	settings, _, err := readCopy(fields)
 	return settings, status > 0, err

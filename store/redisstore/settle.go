@@ -65,14 +65,14 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	if v == store.Nack || v == store.Release || v == store.Snooze {
 		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
 	}
+	if v == store.Ack {
+		args = append(args, kindOf(items))
+	}
 	receipts := newTexts(len(items), len(items)*receiptSize(items))
 	var receipt []byte
 	for i := range items {
 		receipt = appendReceipt(receipt[:0], items[i].Receipt)
 		args = append(args, receipts.add(receipt))
-	}
-	if v == store.Ack {
-		args = append(args, kindOf(items))
 	}
 	if hasDelay(v) {
 		for i := range items {

@@ -107,15 +107,19 @@ func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats
 	case !ok || len(fields) != 8+len(names):
 		return fail("stats", p.Queue, unexpected(got))
 	}
-	st.Scheduled += number(fields[0])
-	st.Ready += number(fields[1])
-	st.Leased += number(fields[2])
-	st.Dead += number(fields[3])
-	st.OldestReady = max(st.OldestReady, number(fields[4]))
-	st.Remembered += number(fields[6])
-	st.Done += number(fields[7])
+	in := numbers{script: "stats"}
+	st.Scheduled += in.read("scheduled", fields[0])
+	st.Ready += in.read("ready", fields[1])
+	st.Leased += in.read("leased", fields[2])
+	st.Dead += in.read("dead", fields[3])
+	st.OldestReady = max(st.OldestReady, in.read("oldest", fields[4]))
+	st.Remembered += in.read("remembered", fields[6])
+	st.Done += in.read("done", fields[7])
 	for i, counter := range counters {
-		*counter += number(fields[8+i])
+		*counter += in.read("counters", fields[8+i])
+	}
+	if in.err != nil {
+		return fail("stats", p.Queue, in.err)
 	}
 	return nil
 }

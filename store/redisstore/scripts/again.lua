@@ -12,7 +12,7 @@
 -- ARGV[2] wake | text | - | "wake p"
 -- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
 -- ARGV[4...] n receipts, n times when: a span, or "@" and an instant, and behind a blank the schedule that it is of, n TTLs (0: none), n bodies, behind "=", or empty: as before | text, text, int, bytes | ms | n 1 to 500, spans from 0
--- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok dead too_far gone lease_lost cancelled expires changed
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code

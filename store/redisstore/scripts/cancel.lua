@@ -15,7 +15,7 @@
 -- ARGV[5] from | int | items | how many of the call's were done in steps before
 -- ARGV[6] dead | 1 or 0 | - | 1: remove dead messages, too
 -- ARGV[7...] references | text | - | 1 to 500, an id, or "k:" and a key
--- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
+-- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index code -" of each that is not OK, the index counted in the whole call
 -- CODES ok not_found running dead
 -- COST O(n log N), N the messages of the partition, n <= 500; at most 16 redis.calls, 20 more with a history, of 250 waiting messages at most, one more for each 128 messages, two for each key, and at most 6 for each that is not waiting. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; half of that with a history
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that

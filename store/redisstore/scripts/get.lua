@@ -28,7 +28,7 @@ if not where then
   at = partition_done_limits and redis.call('ZSCORE', KEYS[7], id)
   if not at then return {} end
   local h, text, record, size = past_parse(redis.call('HGET', KEYS[8], id))
-  return {'done', id, at, record, h, text, false, size}
+  return {'done', id, at, record, h, text, false, size or false, false}
 end
 if where == 'due' then where = tonumber(at) <= clock_now and 'ready' or 'scheduled' end
 local more, holder = redis.call('HMGET', KEYS[1], 'h:' .. id, 'f:' .. id, 'x:' .. id), false

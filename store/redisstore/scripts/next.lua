@@ -10,15 +10,16 @@
 -- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
 -- ARGV[2] wake | text | - | "wake p"
--- ARGV[3] items | int | receipts | 1 to 500
--- ARGV[4] from | int | - | the place in ARGV of the first receipt
--- ARGV[5] farthest | int | ms | the longest time ahead that a message may be due
--- ARGV[6] n | int | messages | 1 to 500
--- ARGV[7] new | 0 | - | as of push
--- ARGV[8] largest | int | bytes | the longest of the records
+-- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
+-- ARGV[4] n | int | messages | 1 to 500
+-- ARGV[5] new | 0 | - | an earlier run of the handler may have sent them
+-- ARGV[6] largest | int | bytes | the longest of the records
+-- ARGV[7] columns | int | - | 6, as for push
+-- ARGV[8] items | int | receipts | 1 to 500
 -- ARGV[9] counts | text | messages | of each receipt, behind blanks
--- ARGV[10...] the messages as for push, with all that they can have; the receipts | text, bytes; text; text, int, int; int, text; text | ms | a span is 0 to farthest
--- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- ARGV[10] from | int | - | the index in ARGV of the first receipt
+-- ARGV[11...] the messages as for push; the receipts | text, bytes; text; text, int, int; int, text; text | ms | a span is 0 to farthest
+-- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok duplicate full too_far expires gone lease_lost
 -- COST O(n log N), N the messages of the partition, n <= 500; 17 redis.calls for receipts and messages without keys, and one for each receipt that is not of a lease; with keys and the rest those of push and of ack. Reads the records of messages with keys, as ack does, and those that have the id of a message, as push does
 -- RETRY safe: a master issues no receipt twice; one whose message is gone is answered so if all that follows is there, or remembered
@@ -26,8 +27,8 @@
 -- USES partition code clock instant record receipt fields fetch history counter remembered remove state held wake answer largest index donelimits done room
 if not partition_layout then return {-1, ''} end
 clock_read()
-local before, from = wake_first(), tonumber(ARGV[4])
-local to = from - 1 + (partition_keeps_done and math.min(ARGV[3], 250) or ARGV[3])
+local before, from = wake_first(), tonumber(ARGV[10])
+local to = from - 1 + (partition_keeps_done and math.min(ARGV[8], 250) or ARGV[8])
 local held, parents, recs, _, reached = held_receipts(from, to, partition_keeps_done and 'all' or 'keyed')
 local histories = partition_keeps_done and history_read(parents) or {}
 -- A write that changes nothing: at maxmemory it is refused, and then so are new messages.

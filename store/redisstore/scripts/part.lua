@@ -13,7 +13,7 @@
 -- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
 -- ARGV[4] how | text | - | n: for good when out of attempts; j: in any case
 -- ARGV[5...] n receipts, n delays, n failures, n due times of the next occurrences, n ids of letters, n schedules that the due times are of | text, int, text, int, text, text | ms | n 1 to 500, delays from 0, failures up to 1024 bytes, empty: none
--- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok too_far dead gone lease_lost cancelled changed
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code

@@ -12,7 +12,7 @@
 -- ARGV[4] number | decimal | - | 20 digits
 -- ARGV[5] from | int | items | how many of the call's were done in steps before
 -- ARGV[6...] n ids, n delays | text, int | ms | n 1 to 500, delays from 0
--- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" or "index:code:holder" for all of them but OK, the index counted in the whole call
+-- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index code holder" of each that is not OK, "-" where there is no holder, the index counted in the whole call
 -- CODES ok not_found duplicate
 -- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 4 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that

@@ -13,7 +13,7 @@
 -- ARGV[5] from | int | items | how many of the call's were done in steps before
 -- ARGV[6] farthest | int | ms | the longest time ahead that a message may be due
 -- ARGV[7...] n references, n due times, n delays | text, int, int | ms | n 1 to 500, an id, or "k:" and a key; due 0: after the delay
--- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index:code" for all of them but OK, the index counted in the whole call
+-- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index code -" of each that is not OK, the index counted in the whole call
 -- CODES ok not_found running dead too_far
 -- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, two more for each key, and at most 4 for each message that is not waiting
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that

@@ -4,7 +4,7 @@
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
 -- ARGV[1...] n receipts, n leases | text, int | ms | n 1 to 500, leases 1000 to 43200000
--- RETURNS {done, exceptions}: done is n, -1 when there is no such partition; exceptions "index:code" for all but OK
+-- RETURNS {done, exceptions}: done is n, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok gone lease_lost cancelled
 -- COST O(n log N), N the leases of the partition, n <= 500; 8 redis.calls
 -- RETRY safe: a repetition finds the start recorded, extends from its own time on, and never shortens

@@ -1,17 +1,19 @@
 -- For push and next: messages that are to be stored are accepted one after the other, then written.
 local accept_ids, accept_indexes, accept_existing, accept_sent, accept_duplicates, accept_deduplicated = {}, {}, {}, 0, 0, 0
+-- Where keys, TTLs and whether to replace are in ARGV.
+local accept_keys, accept_ttls, accept_replaces = batch_dues + batch_size, batch_dues + 2 * batch_size, batch_dues + 3 * batch_size
 -- accept_load(): reads what the messages could be already, or could be refused for.
 local function accept_load()
-  for i = 1, batch_size do accept_ids[i] = ARGV[8 + 2 * i] end
+  for i = 1, batch_size do accept_ids[i] = ARGV[9 + 2 * i] end
   accept_existing = existing_records(accept_ids)
   known_load(accept_ids, accept_existing)
-  if batch_keyed then keys_load(10 + 3 * batch_size, batch_size) end
+  if batch_keyed then keys_load(accept_keys + 1, batch_size) end
 end
 -- accept_message(): the code of the i-th message, and for some whose key it has.
 local function accept_message(i, id, record)
   if batch_due(i) > batch_farthest then return CODE_TOO_FAR end
   local key, ttl, full = '', 0, room_live >= room_most
-  if batch_keyed then key, ttl = ARGV[9 + 3 * batch_size + i], tonumber(ARGV[9 + 4 * batch_size + i]) end
+  if batch_keyed then key, ttl = ARGV[accept_keys + i], tonumber(ARGV[accept_ttls + i]) end
   if ttl > 0 and batch_due(i) >= clock_up + ttl then return CODE_EXPIRES end
   if full and key == '' then return CODE_FULL end
   local repeats = string.byte(record, 2) >= 128 and schedule_of(record) or nil
@@ -20,7 +22,7 @@ local function accept_message(i, id, record)
     if holder then return CODE_OK, holder end
   end
   if key ~= '' then
-    local holder, room = keys_seize(key, ARGV[9 + 5 * batch_size + i] == '1')
+    local holder, room = keys_seize(key, ARGV[accept_replaces + i] == '1')
     if full and room ~= 1 then return CODE_FULL end -- in the place of another it takes none
     if holder then return CODE_DUPLICATE, holder end
     room_live = room_live - room
@@ -58,7 +60,7 @@ local function accept_write()
   end
   for _, id in ipairs(declare_ids) do accept_add(id) end
   if #accept_records > 0 then
-    largest_note(tonumber(ARGV[8]))
+    largest_note(tonumber(ARGV[6]))
     redis.call('HSET', KEYS[2], unpack(accept_records))
   end
   known_write()

@@ -1,4 +1,4 @@
--- For push: messages that have one of the ids already.
+-- For push and next: messages that have one of the ids already.
 local function existing_same(a, b)
   return #a == #b and string.sub(a, 1, 3) == string.sub(b, 1, 3) and string.sub(a, 10) == string.sub(b, 10)
 end
@@ -9,7 +9,7 @@ local function existing_records(ids)
   local old = {}
   for i = 1, batch_size do
     local size = redis.call('HSTRLEN', KEYS[2], ids[i])
-    old[i] = size > 0 and (size == #ARGV[9 + 2 * i] and redis.call('HGET', KEYS[2], ids[i]) or '')
+    old[i] = size > 0 and (size == #ARGV[10 + 2 * i] and redis.call('HGET', KEYS[2], ids[i]) or '')
   end
   return old
 end

@@ -14,7 +14,7 @@ local function follow_accept(x)
   end
   if not room_memory and #new > 0 then return CODE_FULL end
   for _, i in ipairs(new) do
-    local code = accept_message(i, accept_ids[i], ARGV[9 + 2 * i])
+    local code = accept_message(i, accept_ids[i], ARGV[10 + 2 * i])
     if code ~= CODE_OK then return code end
   end
   return CODE_OK
@@ -22,7 +22,7 @@ end
 -- follow_known(): whether all messages of the x-th receipt are known.
 local function follow_known(x)
   for i = follow_begins[x] + 1, follow_begins[x + 1] do
-    local key, repeats = ARGV[9 + 3 * batch_size + i], string.byte(ARGV[9 + 2 * i], 2) >= 128
+    local key, repeats = ARGV[accept_keys + i], string.byte(ARGV[10 + 2 * i], 2) >= 128
     local declared = repeats and string.match(keys_holders[key] or '', '^%l', 28)
     if not (accept_present(i) or known_before(i, accept_ids[i]) or declared) then return false end
   end

@@ -1,9 +1,9 @@
--- For push: what is remembered, and what is to be. lasting: ids of messages that are gone and
--- remembered; named: the id of the message with a dedup id; spans: how long those of this
+-- For push and next: what is remembered, and what is to be. gone: ids of messages that are gone and
+-- remembered; dedup: the id of the message with a dedup id; spans: how long those of this
 -- call are to be remembered, by id.
-local known_given = #ARGV > 9 + 6 * batch_size
+local known_lengths, known_names = batch_dues + 4 * batch_size, batch_dues + 5 * batch_size -- where they are in ARGV
 local known_gone, known_dedup, known_spans, known_fields = {}, {}, {}, {}
-local function known_name(i) return known_given and ARGV[9 + 7 * batch_size + i] or '' end
+local function known_name(i) return batch_remembered and ARGV[known_names + i] or '' end
 local function known_load_gone(ids)
   if #ids == 0 then return end
   local got = redis.call('HMGET', KEYS[1], unpack(fields_of('w:', ids)))
@@ -13,12 +13,12 @@ local function known_load_gone(ids)
   end
   return got
 end
--- load_known(): old: the records of those ids that are live.
+-- known_load(): old: the records of those ids that are live.
 local function known_load(ids, old)
   if not partition_windows then return end
   local absent, names, holders, of = {}, {}, {}, {}
   for i = 1, batch_size do
-    if not old[i] and ARGV[7] ~= '1' then absent[#absent + 1] = ids[i] end
+    if not old[i] and ARGV[5] ~= '1' then absent[#absent + 1] = ids[i] end
     if known_name(i) ~= '' then names[#names + 1] = known_name(i) end
   end
   known_load_gone(absent)
@@ -38,7 +38,7 @@ local function known_lasts(id)
   local span = known_spans[id] or partition_windows and tonumber(string.match(redis.call('HGET', KEYS[1], 'w:' .. id) or '', '^%d+'))
   return span and span > 0
 end
--- sent_before(): the id of a message that has the id, or the dedup id, of the i-th.
+-- known_before(): the id of a message that has the id, or the dedup id, of the i-th.
 local function known_before(i, id)
   if known_gone[id] or staged_records[id] == false and known_lasts(id) then return id end
   local holder = known_dedup[known_name(i)]
@@ -46,8 +46,8 @@ local function known_before(i, id)
 end
 -- known_add(): the i-th message is stored. known_write(): writes what is to be remembered.
 local function known_add(i, id)
-  if not known_given then return end
-  local span, name = ARGV[9 + 6 * batch_size + i], known_name(i)
+  if not batch_remembered then return end
+  local span, name = ARGV[known_lengths + i], known_name(i)
   if span == '0' and name == '' then return end
   known_spans[id] = tonumber(span)
   known_fields[#known_fields + 1], known_fields[#known_fields + 2] = 'w:' .. id, name == '' and span or span .. ' ' .. name

@@ -1,29 +1,38 @@
--- What a claim hands out. places: "due receipt receipt... due receipt...", each due time
--- that of the receipts behind it; failed: "index:failures" or "index:failures.snoozes" of
--- the deliveries that have a history or a schedule, with the suspicion behind it, "+earlier",
--- and "@now" with a schedule; records.
-local reply_runs, reply_histories, reply_records, reply_size, reply_last, reply_due = {}, {}, {}, 0, 0, nil
+-- What a claim hands out.
+-- runs: of each due time that receipts share: "due count receipt receipt...". run: where the count of
+-- the last is, length: that count.
+-- histories: of each delivery that has one, or a schedule: "index failures snoozes suspicion earlier
+-- now", the index from 1; suspicion 0, 1 (suspect) or 2 (crashed); earlier: deliveries of earlier
+-- occurrences; now: the instant where there is a schedule, else 0.
+-- records: in the order of the receipts. size: how many there are.
+local reply_runs, reply_histories, reply_records, reply_size = {}, {}, {}, 0
+local reply_last, reply_due, reply_run, reply_length = 0, nil, 0, 0
 local function reply_add(receipt, due, record)
-  if due ~= reply_due then reply_last, reply_due, reply_runs[reply_last + 1] = reply_last + 1, due, due end
+  if due == reply_due then
+    reply_length = reply_length + 1
+    reply_runs[reply_run] = reply_length
+  else
+    reply_runs[reply_last + 1], reply_runs[reply_last + 2] = due, '1'
+    reply_due, reply_run, reply_length, reply_last = due, reply_last + 2, 1, reply_last + 2
+  end
   reply_last, reply_size = reply_last + 1, reply_size + 1
   reply_runs[reply_last], reply_records[reply_size] = receipt, record
 end
 local function reply_history(h, repeats)
   if not h and not repeats then return end
   local _, failures, _, doubt, _, snoozes, earlier = history_parse(h)
-  local text = history_counts(failures, snoozes) .. doubt .. (earlier > 0 and '+' .. earlier or '')
-  if repeats then text = text .. '@' .. clock_now end
-  if text ~= '0' then reply_histories[#reply_histories + 1] = reply_size .. ':' .. text end
+  if failures + snoozes + earlier == 0 and doubt == '' and not repeats then return end
+  local suspicion = doubt == 'u' and 1 or doubt == 'c' and 2 or 0
+  reply_histories[#reply_histories + 1] = table.concat({reply_size, failures, snoozes, suspicion, earlier, repeats and clock_now or 0}, ' ')
 end
 -- reply_again(): hands out what is still leased of an earlier answer.
 local function reply_again(answer)
   local receipts, dues, ids = {}, {}, {}
-  local due
-  for text in string.gmatch(answer, '%S+') do
-    if #text >= 26 then
-      receipts[#receipts + 1], dues[#dues + 1], ids[#ids + 1] = text, due, string.sub(text, 1, 26)
-    else
-      due = text
+  local word = string.gmatch(answer, '%S+')
+  for due in word do
+    for _ = 1, tonumber(word()) do
+      local receipt = word()
+      receipts[#receipts + 1], dues[#dues + 1], ids[#ids + 1] = receipt, due, string.sub(receipt, 1, 26)
     end
   end
   if #receipts == 0 then return end
