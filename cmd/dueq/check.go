@@ -24,7 +24,7 @@ type problem struct {
 	Text string `json:"text"`
 }
 
-// line names the element that is wrong, if it is not the queue as a whole.
+// line returns the problem, after the id of the message that it is about, if any.
 func (p problem) line() string {
 	if p.ID == "" {
 		return p.Text
@@ -57,17 +57,24 @@ func newCheck(a *app) *cobra.Command {
 nowhere, the counters add up. It works in small steps, changes nothing, and can run
 while the queue is in use. The exit code is 1 if there is any problem.
 
-A directory (--store file:DIR) that is damaged does not open: then everything that is
-damaged is listed, and nothing is changed. With --repair a damaged directory (--store file:DIR) is opened all the same: what cannot
-be read is skipped and reported, file by file, and everything else is written down
-anew. Damaged files are kept beside it as *.damaged.`,
+A directory (--store file:DIR) that is damaged cannot be opened: check lists the damage
+and changes nothing. With --repair the directory is opened: what cannot be read is
+skipped and reported, file by file, and everything else is written again. Damaged files
+are kept beside it as *.damaged.`,
 		Args: cobra.NoArgs,
 	}
 	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (default: every queue)")
-	cmd.Flags().BoolVar(&a.repair, "repair", false, "skip what is damaged in a store of files, and say what it was")
+	repair := cmd.Flags().Bool("repair", false, "skip what is damaged in a store of files, and report it")
 	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
-		client, err := a.open(ctx)
-		if errors.Is(err, dueq.ErrCorrupt) && !a.repair {
+		url, err := a.chosenURL()
+		if err == nil && *repair {
+			url, err = repairing(url)
+		}
+		if err != nil {
+			return err
+		}
+		client, err := a.openURL(ctx, url)
+		if errors.Is(err, dueq.ErrCorrupt) && !*repair {
 			return a.listDamage(ctx)
 		}
 		if err != nil {
@@ -76,6 +83,18 @@ anew. Damaged files are kept beside it as *.damaged.`,
 		return errors.Join(a.check(ctx, client, *queue, cmd.Flags().Changed("queue")), client.Close())
 	})
 	return cmd
+}
+
+// repairing returns the URL that opens the store of url even if it is damaged.
+func repairing(url string) (string, error) {
+	if !strings.HasPrefix(url, "file:") {
+		return "", usage("--repair is for stores of files: want --store file:DIR")
+	}
+	separator := "?"
+	if strings.Contains(url, "?") {
+		separator = "&"
+	}
+	return url + separator + "repair=true", nil
 }
 
 type damageReport []damagedPart
@@ -99,7 +118,7 @@ func (r damageReport) text() string {
 	return b.String()
 }
 
-// listDamage prints what is damaged in the directory that is the store.
+// listDamage prints the damage in the directory of the store.
 func (a *app) listDamage(ctx context.Context) error {
 	damage, err := dueq.Inspect(ctx, cmp.Or(a.storeURL(), a.defaultStore()))
 	if err != nil {

@@ -47,7 +47,9 @@ func TestCheck_RepairsADirectory(t *testing.T) {
 			t.Errorf("check: %+v", got)
 		}
 	}
-	s.run("check", "--repair")
+	if got := s.run("--store", "file:"+dir+"?sync=always", "check", "--repair"); got.code != exitOK {
+		t.Errorf("repair of a store with options in its URL: %+v", got)
+	}
 	s.run("check")
 	if got := s.run("list", "--queue", "orders"); strings.Count(got.out, "ready") != 2 {
 		t.Errorf("left:\n%s", got.out)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/base64"
 	"maps"
 	"slices"
@@ -99,8 +100,8 @@ func newRecord(r dueq.Record) record {
 	return view
 }
 
-// when returns the one instant that a message has in its state.
-func (r *record) when() string { return r.Due + r.LeasedUntil + r.DiedAt + r.EndedAt }
+// when returns the instant that the message has in its state: only one of them is set.
+func (r *record) when() string { return cmp.Or(r.Due, r.LeasedUntil, r.DiedAt, r.EndedAt) }
 
 // wholeRunes takes off the beginning of a character that a cut has left at the end,
 // so that text stays text.

@@ -23,7 +23,6 @@ type app struct {
 	console
 	store    string     // --store
 	output   string     // --output
-	repair   bool       // --repair of check
 	logLevel slog.Level // of what the library has to say about the store
 	started  bool       // the command line was understood
 }
@@ -90,8 +89,8 @@ const (
 // action is the body of a command.
 type action func(ctx context.Context, args []string) error
 
-// do makes of an action what cobra calls. From then on errors are no longer about the
-// command line, unless they say so.
+// do adapts an action to cobra's RunE. Errors of the action are not about the command line
+// unless they wrap errUsage.
 func (a *app) do(act action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.started = true

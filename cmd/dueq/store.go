@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +14,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// openTimeout is how long a store may take to answer at all.
+// openTimeout is how long opening a store may take.
 const openTimeout = 3 * time.Second
 
 // storeURL returns --store, or else what the environment says.
@@ -26,7 +25,7 @@ func (a *app) storeURL() string {
 	return a.env("DUEQ_STORE")
 }
 
-// defaultStore returns the URL of the directory that is used when nobody names a store:
+// defaultStore returns the URL of the directory that is used when no store is named:
 // dueq in the user's data home (XDG Base Directory Specification; on Windows the local
 // application data); "" without a home.
 func (a *app) defaultStore() string {
@@ -40,18 +39,24 @@ func (a *app) defaultStore() string {
 	return ""
 }
 
-// open connects to the store.
+// open connects to the store that was chosen, or the default one.
 func (a *app) open(ctx context.Context) (*dueq.Client, error) {
+	url, err := a.chosenURL()
+	if err != nil {
+		return nil, err
+	}
+	return a.openURL(ctx, url)
+}
+
+func (a *app) chosenURL() (string, error) {
 	url := cmp.Or(a.storeURL(), a.defaultStore())
 	if url == "" {
-		return nil, usage("no store, and no home directory to keep one in: give --store URL or set DUEQ_STORE, for example --store file:./data")
+		return "", usage("no store, and no home directory to keep one in: give --store URL or set DUEQ_STORE, for example --store file:./data")
 	}
-	if a.repair {
-		if !strings.HasPrefix(url, "file:") {
-			return nil, usage("--repair is for stores of files: want --store file:DIR")
-		}
-		url += "?repair=true"
-	}
+	return url, nil
+}
+
+func (a *app) openURL(ctx context.Context, url string) (*dueq.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
 	client, err := dueq.Open(ctx, url, &dueq.Options{Logger: a.logger()})
@@ -97,7 +102,7 @@ func (a *app) withClient(ctx context.Context, use func(*dueq.Client) error) (err
 	return use(client)
 }
 
-// onQueue makes of an action on a queue one that opens it. It adds the flag --queue.
+// onQueue makes cmd run act on a queue, with the store opened. It adds the flag --queue.
 func (a *app) onQueue(cmd *cobra.Command, act func(ctx context.Context, q *dueq.Queue, args []string) error) *cobra.Command {
 	name := queueFlag(cmd)
 	cmd.RunE = a.do(func(ctx context.Context, args []string) error {
