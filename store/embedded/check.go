@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// The orders that an audit walks through, by the letter in its cursor.
+// The orders that an audit walks through, in this sequence, by their letters in cursors.
 const auditOrders = "wlde"
 
 // check examines at most limit messages behind a position of an order; totals are
@@ -51,7 +51,22 @@ func (s state) letter() byte {
 	return '-'
 }
 
-// orderIndex returns where a letter stands in auditOrders, -1 for an unknown one.
+// orderName names the messages in the order of a letter.
+func orderName(letter byte) string {
+	switch letter {
+	case 'w':
+		return "waiting"
+	case 'l':
+		return "leased"
+	case 'd':
+		return "dead"
+	case 'e':
+		return "done"
+	}
+	return "removed"
+}
+
+// orderIndex returns the index of a letter in auditOrders, -1 for an unknown one.
 func orderIndex(letter byte) int {
 	for i := range len(auditOrders) {
 		if auditOrders[i] == letter {
@@ -85,10 +100,10 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 		byID = &p.done.byID
 	}
 	if byID.get(e.id) != e {
-		report("has a place but no record")
+		report("is in an order but has no record")
 	}
 	if e.state.letter() != letter {
-		report("stands among %q but is %q", letter, e.state.letter())
+		report("is in the order of %s messages but is %s", orderName(letter), orderName(e.state.letter()))
 	}
 	past := e.past()
 	if past.failures > past.deliveries {
@@ -101,10 +116,10 @@ func (p *partition) problems(letter byte, e *entry) []store.Problem {
 		report("is dead without a history")
 	}
 	if e.stopping() && e.state != leased {
-		report("is asked to stop but not leased")
+		report("is to be cancelled but is not leased")
 	}
 	if e.begun() && e.state != leased {
-		report("has a handler but is not leased")
+		report("is marked as started but is not leased")
 	}
 	if e.holder() != 0 && (e.state != leased || p.holders.name(e) == "") {
 		report("has a holder that does not hold it")
@@ -130,7 +145,7 @@ func (p *partition) keyProblem(e *entry) string {
 	case e.isLetter() && (e.keyed() || key == ""):
 		return "is of an occurrence, but does not name the key of its message"
 	case !e.isLetter() && e.keyed() != (key != ""):
-		return "does not know whether it has a key"
+		return "is marked as having a key, or as having none, but its content says the opposite"
 	case key == "":
 		return ""
 	case e.state == done && p.byKey[key] == e:

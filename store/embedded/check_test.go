@@ -14,20 +14,20 @@ func TestCheck_FindsDamage(t *testing.T) {
 		damage func(p *partition)
 		want   string // in one of the problems
 	}{
-		{"record lost", func(p *partition) { p.byID.drop(p.byID.get(id(1))) }, "has a place but no record"},
+		{"record lost", func(p *partition) { p.byID.drop(p.byID.get(id(1))) }, "is in an order but has no record"},
 		{"place lost", func(p *partition) { p.waiting.drop(p.byID.get(id(1))) }, "messages in an order: 3, want 4"},
-		{"in two orders", func(p *partition) { p.dead.add(p.byID.get(id(1))) }, "stands among 'd' but is 'w'"},
+		{"in two orders", func(p *partition) { p.dead.add(p.byID.get(id(1))) }, "is in the order of dead messages but is waiting"},
 		{"key freed", func(p *partition) { delete(p.byKey, "k2") }, `does not hold its key "k2"`},
 		{"key left behind", func(p *partition) { p.byKey["gone"] = p.byID.get(id(1)) }, "keys held: 3, want 2"},
 		{"dead one holds its key", func(p *partition) { p.byKey["k4"] = p.byID.get(id(4)) }, `is dead but holds the key "k4"`},
 		{"dead one not found", func(p *partition) { delete(p.deadKeys, "k4") }, `is dead, but is not found by its key "k4"`},
 		{"live one found as dead", func(p *partition) { p.deadKeys.add(p.byID.get(id(2))) }, `is not dead, but is found as such by its key "k2"`},
 		{"holder", func(p *partition) { p.byID.get(id(2)).setHolder(1) }, "has a holder that does not hold it"},
-		{"key flag", func(p *partition) { p.byID.get(id(2)).setKeyed(false) }, "does not know whether it has a key"},
+		{"key flag", func(p *partition) { p.byID.get(id(2)).setKeyed(false) }, "is marked as having a key, or as having none"},
 		{"no history", func(p *partition) { p.byID.get(id(4)).rare = nil }, "dead without a history"},
 		{"snoozes", func(p *partition) { p.byID.get(id(4)).rare.history.snoozes = 1 }, "failed 1 times and snoozed 1 times in 1 deliveries, 0 of them of earlier occurrences"},
 		{"history", func(p *partition) { p.byID.get(id(4)).rare.history.failures = 2 }, "failed 2 times in 1 deliveries"},
-		{"stop", func(p *partition) { p.byID.get(id(1)).extra().stopping = true }, "asked to stop but not leased"},
+		{"stop", func(p *partition) { p.byID.get(id(1)).extra().stopping = true }, "is to be cancelled but is not leased"},
 		{"counters", func(p *partition) { p.counts[countAcked]++ }, "sent less gone: 3, want 4"},
 	}
 	for _, tt := range tests {
