@@ -15,8 +15,8 @@ import (
 )
 
 // readTries bounds how often a call chooses messages and reads them without the
-// partition's mutex. After that it reads under the mutex: others have taken, each time,
-// what it had read.
+// partition's mutex. If other calls have taken the messages each time, it then reads under
+// the mutex.
 const readTries = 8
 
 // errNotRead is the error of a payload that is not in memory. The step notes it and is
@@ -28,13 +28,13 @@ var errNotRead = errors.New("the record has to be read from a file first")
 // would wait. The call runs its step; when payloads are missing, the step changes nothing
 // that depends on them, they are read without the mutex, and the step is run again.
 // Meanwhile others may have taken the messages, or a merge may have moved them: payloads
-// are kept by their place in the log, which is never used twice.
+// are kept by their position in the log, which is never used twice.
 type ahead struct {
 	log     *wal.Log
-	recent  wal.Spot // from here on the log has everything in memory
+	recent  wal.Spot // the log has everything from here on in memory
 	found   map[stored]readResult
 	missing []stored
-	bytes   int // that the step under way has taken from files, missing ones included
+	bytes   int // of payloads from files that this run of the step used, missing ones included
 	tries   int
 }
 
@@ -43,8 +43,8 @@ type readResult struct {
 	err     error
 }
 
-// next reports whether the step is to be run, once more if payloads were missing, and
-// reads them.
+// next reads the payloads that were missing, and reports whether the step has to be run,
+// for the first time or once more.
 func (a *ahead) next() bool {
 	if a.tries > 0 && len(a.missing) == 0 {
 		return false
@@ -59,7 +59,7 @@ func (a *ahead) begin() {
 	a.recent, a.bytes = a.log.Recent(), 0
 }
 
-// full reports whether the step has taken as much from files as one call may keep in
+// full reports whether the step has used as many bytes from files as one call may keep in
 // memory.
 func (a *ahead) full() bool { return a != nil && a.bytes >= store.MaxBatchBytes }
 
@@ -154,8 +154,8 @@ func (p *partition) withAhead(a *ahead, do func(now instant)) func(now instant) 
 	}
 }
 
-// claimDurably is change for claims: when payloads have to be read from files, the step
-// is run again.
+// claimDurably is change for claims. When payloads have to be read from files, the step is
+// run again after that.
 func (s *Store) claimDurably(ctx context.Context, part *partition, r store.ClaimRequest) (result store.ClaimResult, err error) {
 	step := func(now instant) { result = part.claim(r, now) }
 	if s.log == nil {
@@ -167,8 +167,8 @@ func (s *Store) claimDurably(ctx context.Context, part *partition, r store.Claim
 	return result, err
 }
 
-// settleDurably is change for settles: when contents have to be read from files, for a new
-// body beside the headers of before, the step is run again.
+// settleDurably is change for settles. When contents have to be read from files, because a
+// message gets a new body and keeps its headers, the step is run again after that.
 func (s *Store) settleDurably(ctx context.Context, part *partition, r store.SettleRequest) (codes []store.Code, err error) {
 	var failed error
 	letters, missing := part.lettersSize(&r), 0
@@ -184,7 +184,7 @@ func (s *Store) settleDurably(ctx context.Context, part *partition, r store.Sett
 			err = s.change(ctx, part, settleEffort(&r, letters), part.withAhead(a, step))
 		}
 	}
-	if err == nil && missing > letters { // a message has been declared with a longer body meanwhile
+	if err == nil && missing > letters { // a recurring message got a longer body meanwhile
 		return s.settleDurably(ctx, part, r)
 	}
 	if err := cmp.Or(err, failed); err != nil {
@@ -193,8 +193,8 @@ func (s *Store) settleDurably(ctx context.Context, part *partition, r store.Sett
 	return codes, nil
 }
 
-// lettersSize returns how many bytes of the log the dead letters can take that a settle makes
-// of occurrences.
+// lettersSize returns the size in the log of the dead letters that a settle makes of
+// occurrences, at most.
 func (p *partition) lettersSize(r *store.SettleRequest) int {
 	if p.journal == nil || !slices.ContainsFunc(r.Items, func(item store.Settlement) bool { return item.Next != nil }) {
 		return 0
@@ -220,8 +220,8 @@ func (p *partition) lettersSizeLocked(r *store.SettleRequest) int {
 	return size
 }
 
-// readable reports whether what a settle has to know can be had without reading a file,
-// and notes what cannot.
+// readable reports whether all payloads that a settle needs are in memory, and notes those
+// that are missing.
 func (p *partition) readable(r *store.SettleRequest) bool {
 	if p.journal == nil || p.journal.ahead == nil {
 		return true
@@ -237,14 +237,15 @@ func (p *partition) readable(r *store.SettleRequest) bool {
 	return all
 }
 
-// readEnough reports whether a step that may end early should, because of what it has
-// taken from files.
+// readEnough reports whether a step that may end early should do so, because it has used
+// enough bytes from files.
 func (p *partition) readEnough() bool { return p.journal != nil && p.journal.ahead.full() }
 
-// fetched reports whether the first of the messages that a claim may hand out can be had
-// without reading a file, and notes which of them cannot. The first time, all must be
-// there, so that a claim hands out as many as one that finds everything in memory; later,
-// what others have left is enough. It changes nothing: a claim stays one step.
+// fetched reports whether the payloads of the messages that a claim may hand out are in
+// memory, and notes those that are missing. On the first run all must be there, so that a
+// claim hands out as many messages as if none were in files; on later runs the first is
+// enough, because other calls may have taken the rest. It changes nothing: a claim stays one
+// step.
 func (p *partition) fetched(r store.ClaimRequest, now instant) bool {
 	if p.journal == nil || p.journal.ahead == nil || p.queue.load().Paused {
 		return true
@@ -264,7 +265,7 @@ func (p *partition) fetched(r store.ClaimRequest, now instant) bool {
 // one claim may take, and those whose leases ran out, which it puts back to be due now.
 func (p *partition) comingDue(r store.ClaimRequest, now instant, visit func(e *entry)) {
 	found, bytes, expired := 0, 0, 0
-	behind := true // of those that are due a message put back may be handed out
+	behind := true // the messages that were put back come after those that are due
 	p.waiting.after(start(), func(e *entry) bool {
 		switch {
 		case !now.reached(e.at):

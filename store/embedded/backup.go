@@ -22,7 +22,7 @@ const copyStep = 1 << 20
 // Backup makes a copy of the store in a directory that must not exist, while the store is
 // in use. The copy has everything that was acknowledged before the call, perhaps more, and
 // is a store that can be opened. It shares files with this store, as hard links, where the
-// file system can do that: all but the last segment, which nobody ever writes to again.
+// file system can do that: all but the last segment, because no other is written to again.
 // Otherwise it copies them, and no space is given back to the disk meanwhile.
 //
 // The directory gets its name when the copy is complete and on disk; until then, and after
@@ -82,7 +82,7 @@ func (s *Store) copyLog(ctx context.Context, to string) error {
 	for i := range images {
 		from, to := filepath.Join(s.path, images[i].Name), filepath.Join(to, images[i].Name)
 		if images[i].Sealed && os.Link(from, to) == nil {
-			continue // else the file system cannot, or it is another one
+			continue // otherwise the file system has no links, or dir is on another one
 		}
 		if err := copyImage(ctx, &images[i], to); err != nil {
 			return err

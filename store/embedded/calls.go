@@ -8,8 +8,8 @@ const (
 )
 
 // calls remembers the last call of each caller with its answer, so that a repeated
-// call gets the same answer. Nothing runs to tidy it: each new caller makes it look
-// at the few that have been silent longest, more of them than have come.
+// call gets the same answer. Each new caller makes it examine the few callers that have
+// been silent longest: more than one, so that the number of callers can shrink.
 type calls[A any] struct {
 	byName map[string]*list.Element // of *call[A]
 	recent *list.List               // the most silent caller first
@@ -23,7 +23,7 @@ type call[A any] struct {
 	answer A
 }
 
-// novelty is what a call's number says about it.
+// novelty says whether a call is new, by its number.
 type novelty int
 
 const (
@@ -36,7 +36,7 @@ func newCalls[A any]() calls[A] {
 	return calls[A]{byName: make(map[string]*list.Element), recent: list.New()}
 }
 
-// recall reports what a caller's call is, and the remembered answer if it is repeated.
+// recall returns the novelty of a call, and the remembered answer if it is repeated.
 func (c *calls[A]) recall(caller string, number uint64, now instant) (A, novelty) {
 	var none A
 	element, ok := c.byName[caller]

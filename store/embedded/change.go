@@ -6,9 +6,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// The methods of this file are the only ones that change a partition. The operations
-// decide, these carry out; the same changes in the same order make the same
-// partition again.
+// The methods of this file are the only ones that change a partition. Operations decide
+// what to change and call them. The same changes in the same order lead to the same
+// partition: that is how the log is replayed.
 
 // counter names one of a partition's counters.
 type counter int
@@ -36,7 +36,7 @@ const (
 	counters // how many there are
 )
 
-// count notes that something happened.
+// count adds to a counter.
 func (p *partition) count(c counter) {
 	p.counts[c]++
 	p.journal.counted(c)
@@ -79,8 +79,8 @@ func (p *partition) drop(e *entry) {
 	p.shrink()
 }
 
-// remember keeps the names of a message that is gone until an instant. That it is forgotten
-// then is not written down.
+// remember keeps the names of a message that is gone until an instant. No change is logged
+// when they are forgotten then.
 func (p *partition) remember(id store.ID, until int64, name store.DedupID) {
 	p.journal.remembered(id, until, name)
 	p.memory.add(id, until, name)
@@ -135,7 +135,7 @@ func (p *partition) lease(e *entry, deadline int64) {
 	p.leased.add(e)
 }
 
-// hold notes who has a message that was handed out. The log does not say it.
+// hold sets the holder of a message that was handed out. Holders are not logged.
 func (p *partition) hold(e *entry, by traits) {
 	p.holders.drop(e.holder())
 	p.holders.add(by)
@@ -199,9 +199,10 @@ func (p *partition) replace(e *entry, m *store.Message, s state, at int64) {
 	p.setContent(e, newPayload(m), s, at)
 }
 
-// setContent gives a live message another content with the same key, and a place.
+// setContent gives a live message another content with the same key, stored at a position
+// of the log.
 func (p *partition) setContent(e *entry, content payload, s state, at int64) {
-	p.freeKey(e) // the map may have the key in the memory of the content before
+	p.freeKey(e) // the map may use the key in the memory of the old content
 	p.leave(e)
 	p.queue.store.live.drop(e)
 	e.at, e.content, e.stored = at, content, stored{}
@@ -221,13 +222,13 @@ func (p *partition) setExpiry(e *entry, expiry int64) {
 	}
 }
 
-// stop notes that a leased message's cancellation was asked for.
+// stop records that a leased message is to be cancelled.
 func (p *partition) stop(e *entry) {
 	p.journal.stopped(e)
 	e.extra().stopping = true
 }
 
-// begin notes that the handler of a leased message is about to run.
+// begin records that the handler of a leased message is about to run.
 func (p *partition) begin(e *entry) {
 	if e.begun() {
 		return
@@ -236,14 +237,14 @@ func (p *partition) begin(e *entry) {
 	e.extra().begun = true
 }
 
-// note replaces what is known about the past of a message.
+// note replaces the history of a message.
 func (p *partition) note(e *entry, past history) {
 	p.journal.noted(e, past)
 	p.queue.store.live.noted(e, past)
 	e.extra().history = past
 }
 
-// shorten cuts the failure text of a message that is about to be written down again.
+// shorten cuts the failure text of a message that is about to be logged again.
 func (p *partition) shorten(e *entry) {
 	past := e.past()
 	if len(past.failure) <= scarceText {
@@ -346,8 +347,8 @@ func (p *partition) freeKey(e *entry) {
 	}
 }
 
-// shrink gives back the memory of the maps when a large backlog is gone: Go's maps
-// never become smaller by themselves.
+// shrink replaces the maps when a large backlog is gone, because a Go map never becomes
+// smaller.
 func (p *partition) shrink() {
 	const large = 4096
 	if p.byID.len() > 0 || p.most < large {

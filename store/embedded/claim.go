@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// maxSweep bounds the run-out leases that one claim puts back.
+// maxSweep is how many leases that ran out one claim ends at most.
 const maxSweep = 100
 
 // leaseRanOut is the failure text of a delivery that was not settled in time.
@@ -24,12 +24,12 @@ const (
 	condemnedCounts = condemnSize/removeSize + 1
 	// finishedCounts is how many removals take as much of the log as a message that becomes done.
 	finishedCounts = finishSize/removeSize + 1
-	// uselessMost is how many removals a claim makes at most.
+	// uselessMost is how many removals of messages that it cannot hand out a claim makes at most.
 	uselessMost = store.MaxExpired + condemnedCounts
 )
 
-// handedOut is what is remembered of a delivery; the rest is still in the partition
-// for as long as the delivery is of interest.
+// handedOut is what is remembered of a delivery. The rest is in the partition as long as
+// the delivery has its lease.
 type handedOut struct {
 	receipt store.Receipt
 	due     int64
@@ -51,7 +51,7 @@ func (p *partition) claim(r store.ClaimRequest, now instant) store.ClaimResult {
 	case fresh:
 	}
 	if !p.fetched(r, now) {
-		return store.ClaimResult{} // which is not the answer: the step is run again
+		return store.ClaimResult{} // not an answer: the step is run again
 	}
 	p.sweep(now)
 	p.memory.lapse(now)
@@ -89,9 +89,9 @@ func (p *partition) sweep(now instant) {
 	}
 }
 
-// ranOut puts back a message whose lease ran out. It has failed only if its handler had
-// started; then it waits, so that it does not come back with all that were leased at the
-// same time.
+// ranOut ends a lease that ran out. The delivery counts as a failure only if its handler
+// had started; then the message is delayed, so that it does not become due together with
+// all messages that were leased at the same time.
 func (p *partition) ranOut(e *entry, now instant) {
 	if e.begun() {
 		failures := int(e.past().failures) + 1
@@ -104,8 +104,8 @@ func (p *partition) ranOut(e *entry, now instant) {
 	p.schedule(e, now.ms)
 }
 
-// fail ends a delivery as a failure: the message is due again, or dead if that was
-// the last one it had.
+// fail ends a delivery as a failure: the message becomes due again, or dead if that was its
+// last attempt.
 func (p *partition) fail(e *entry, how ending, text string, due int64, now instant) store.Code {
 	past := e.past().and(how, text)
 	past.failures++
@@ -114,7 +114,8 @@ func (p *partition) fail(e *entry, how ending, text string, due int64, now insta
 		past.suspicion = store.Crashed
 	}
 	p.note(e, past)
-	// A recurring message whose lease ran out goes on: its next holder knows when.
+	// A recurring message whose lease ran out is delivered again: its next holder computes
+	// the next due time.
 	if past.failures >= uint32(e.maxAttempts) && (how != lost || e.repeat() == "") {
 		p.count(countDeadLettered)
 		p.bury(e, now.ms)
@@ -180,8 +181,8 @@ func (p *partition) finishCounts() int {
 	return 1
 }
 
-// handOver makes a message its receiver's, for the lease or for good. A recurring one is
-// leased, or its other occurrences would go with this one.
+// handOver leases a message to the receiver, or removes it if it is acked on claim. A
+// recurring message is leased in any case: removing it would end its other occurrences.
 func (p *partition) handOver(e *entry, r store.ClaimRequest, by traits, now instant) {
 	p.count(countDelivered)
 	if r.AckOnClaim && e.repeat() == "" {
@@ -208,8 +209,8 @@ func (p *partition) handOutAgain(last []handedOut, now instant) []store.Delivery
 	return deliveries
 }
 
-// setAside takes a message that cannot be read out of the way of the others: for good if
-// something else is in its place, for a while if the disk reported an error.
+// setAside makes a message that cannot be read dead if the log has something else in its
+// place, and delays it if the disk reported an error. So it does not block the others.
 func (p *partition) setAside(e *entry, err error, now instant) {
 	if errors.Is(err, store.ErrCorrupt) {
 		p.condemn(e, err, now)
@@ -221,8 +222,8 @@ func (p *partition) setAside(e *entry, err error, now instant) {
 	p.schedule(e, now.after(readAgain.Milliseconds()))
 }
 
-// condemn makes a dead letter of a message whose payload cannot be read: it would
-// come back as the first one due without end.
+// condemn makes a dead letter of a message whose payload cannot be read. Otherwise it
+// would be the first due message of each claim.
 func (p *partition) condemn(e *entry, err error, now instant) {
 	past := e.past()
 	past.failure = err.Error()[:min(len(err.Error()), condemnedMost)]
@@ -231,8 +232,8 @@ func (p *partition) condemn(e *entry, err error, now instant) {
 	p.bury(e, now.ms)
 }
 
-// delivery returns the next or current delivery of e. The receiver may do with it
-// what it likes: nothing of it is shared.
+// delivery returns the next or current delivery of e. It shares no memory with the
+// partition.
 func (e *entry) delivery(content payload, due int64, now instant) store.Delivery {
 	d := store.Delivery{
 		Receipt:     e.receipt(),
@@ -254,8 +255,8 @@ func (e *entry) delivery(content payload, due int64, now instant) store.Delivery
 	return d
 }
 
-// wait returns how long until a claim has something to do. While the queue is
-// paused, only leases that run out are.
+// wait returns how long it takes until a claim has something to do. While the queue is
+// paused, that is only to end leases that run out.
 func (p *partition) wait(now instant) time.Duration {
 	next := p.leased.firstAt()
 	if !p.queue.load().Paused {

@@ -10,9 +10,9 @@ import (
 // never is later than every instant.
 const never = math.MaxInt64
 
-// instant is a reading of the store's clock. It keeps the fraction of the
-// millisecond, because a span counted from the whole millisecond would end early by
-// that fraction.
+// instant is a reading of the store's clock. It has the fraction of the millisecond,
+// because a span that is counted from the whole millisecond would end too early by that
+// fraction.
 type instant struct {
 	ms       int64         // whole milliseconds: what due times and deadlines are compared with
 	fraction time.Duration // that has passed since, below 1 ms
@@ -23,7 +23,7 @@ func instantOf(t time.Time) instant {
 	return instant{ms: t.UnixMilli(), fraction: time.Duration(t.Nanosecond() % int(time.Millisecond))}
 }
 
-// up returns the next whole millisecond: where spans begin.
+// up returns the next whole millisecond, from which spans are counted.
 func (now instant) up() int64 {
 	if now.fraction > 0 {
 		return now.ms + 1
@@ -31,7 +31,7 @@ func (now instant) up() int64 {
 	return now.ms
 }
 
-// after returns the end of a span in milliseconds. No span at all ends now.
+// after returns the end of a span in milliseconds; that of the span 0 is now.
 func (now instant) after(span int64) int64 {
 	if span == 0 {
 		return now.ms

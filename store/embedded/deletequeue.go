@@ -45,8 +45,8 @@ func (s *Store) DeleteQueue(ctx context.Context, queue string, r store.DeleteReq
 }
 
 // takeOut removes a queue unless it has messages, which only force removes. It returns the
-// messages of each partition, which nobody else sees any more. All partitions are locked at
-// a time, so that none gets a message after it was found to be empty.
+// messages of each partition, which no other call can find any more. It holds the mutexes of
+// all partitions at a time, so that none gets a message after it was found to be empty.
 func (s *Store) takeOut(name string, force bool) (map[int]stock, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -75,7 +75,7 @@ func (s *Store) takeOut(name string, force bool) (map[int]stock, error) {
 	return remains, nil
 }
 
-// stock is the messages of a partition, done ones included.
+// stock is all messages of a partition, including done ones.
 type stock struct{ live, done index }
 
 func (p *partition) stock() stock { return stock{p.byID, p.done.byID} }
@@ -85,8 +85,8 @@ func (k stock) each(visit func(*entry)) {
 	k.done.each(visit)
 }
 
-// vanish makes a partition one that is empty, for those who still know it, and returns what
-// it had. From then on it writes nothing to the log.
+// vanish empties a partition, for calls that have already looked it up, and returns what it
+// had. From then on the partition writes nothing to the log.
 func (p *partition) vanish() stock {
 	all := p.stock()
 	p.empty()
@@ -97,11 +97,11 @@ func (p *partition) vanish() stock {
 	return all
 }
 
-// deleted does what a frame says about a queue that was deleted.
+// deleted replays the frame of a queue's deletion.
 func (s *Store) deleted(name string) {
 	q := s.queues[name]
 	if q == nil {
-		return // its other frames were dropped by merges
+		return // merges have dropped its other frames
 	}
 	for _, p := range q.partitions {
 		p.stock().each(s.live.drop)

@@ -20,7 +20,7 @@ func (k endedByKey) add(e *entry) {
 	k[key] = slices.Insert(all, at, e)
 }
 
-// addLast is add, and drops the first of the key if there are more than most then.
+// addLast is add, but keeps the last most messages of the key only.
 func (k endedByKey) addLast(e *entry, most int) {
 	k.add(e)
 	if all := k[e.content.key()]; len(all) > most {

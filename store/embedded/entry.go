@@ -27,8 +27,8 @@ type entry struct {
 	traits      traits
 }
 
-// traits are whether a message has a key, which it holds unless it is dead, and the number of its
-// holder among holders, 0 if it is not leased or the holder is not known.
+// traits say whether a message has a key, and the number of its holder in holders; 0 if it
+// is not leased or the holder is not known.
 type traits uint8
 
 const keyed traits = 1 << 7
@@ -53,8 +53,8 @@ type rare struct {
 	expiry   int64 // 0: none
 	stopping bool  // leased, and its cancellation was asked for
 	begun    bool  // leased, and its handler was about to run
-	// letter: it is what became of an occurrence that failed for good. Its content names the
-	// key of the message that it is of, which it never holds.
+	// letter: it is the dead letter of an occurrence of a recurring message. Its content has
+	// the key of that message, which the letter never holds.
 	letter   bool
 	repeat   string // the schedule, "" if there is none
 	history  history
@@ -62,8 +62,8 @@ type rare struct {
 	remember int64         // ms for which it is remembered when it is gone
 }
 
-// history is what has become of the deliveries of a message that ended, none of
-// which was a success; and how a message that is done has ended.
+// history counts the deliveries of a message that have ended, none of them with success,
+// and says how the last one ended, or how a done message ended.
 type history struct {
 	deliveries uint32
 	failures   uint32 // of them, since the last redrive
@@ -135,7 +135,7 @@ func (e *entry) stopping() bool { return e.rare != nil && e.rare.stopping }
 // to run.
 func (e *entry) begun() bool { return e.rare != nil && e.rare.begun }
 
-// isLetter reports whether e is what became of a failed occurrence of another message.
+// isLetter reports whether e is the dead letter of an occurrence of another message.
 func (e *entry) isLetter() bool { return e.rare != nil && e.rare.letter }
 
 // repeat returns e's schedule, "" if it has none.
@@ -153,7 +153,7 @@ func (e *entry) setRepeat(repeat string) {
 	}
 }
 
-// extra returns what few messages have, to be changed.
+// extra returns the rare fields of e to be changed, and makes them if there are none.
 func (e *entry) extra() *rare {
 	if e.rare == nil {
 		e.rare = new(rare)
@@ -184,7 +184,7 @@ func (e *entry) expired(now instant) bool {
 	return at > 0 && now.reached(at)
 }
 
-// stateAt returns where e is at an instant.
+// stateAt returns the state of e at an instant, for users.
 func (e *entry) stateAt(now instant) store.State {
 	switch {
 	case e.state == leased:

@@ -6,12 +6,12 @@ import (
 	"sync"
 )
 
-// inFlightMost bounds the bytes of the log that calls under way have written or may yet
-// write, so that a slow disk makes calls wait and not memory grow.
+// inFlightMost bounds the bytes of the log that calls in flight have written or may still
+// write, so that with a slow disk calls wait and memory does not grow.
 const inFlightMost = 64 << 20
 
-// flight lets calls begin in the order in which they come, as long as their bytes are not
-// too many together. One that is larger than the bound goes alone.
+// flight bounds the bytes of calls in flight. Calls enter in the order in which they
+// arrive. A call that is larger than the bound enters when no other call is in flight.
 type flight struct {
 	most int
 
@@ -45,7 +45,7 @@ func (f *flight) enter(ctx context.Context, bytes int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	select {
-	case <-w.begun: // at the same moment
+	case <-w.begun: // it has entered just before ctx ended
 		f.used -= bytes
 	default:
 		f.waiting.Remove(place)
@@ -62,7 +62,7 @@ func (f *flight) leave(bytes int) {
 	f.admit()
 }
 
-// admit lets those begin who have waited longest, under mu.
+// admit lets waiting calls enter, first come first served. The caller holds mu.
 func (f *flight) admit() {
 	for first := f.waiting.Front(); first != nil; first = f.waiting.Front() {
 		w := first.Value.(*flightWaiter) //nolint:forcetypeassert // all are

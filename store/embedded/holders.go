@@ -1,11 +1,11 @@
 package embedded
 
-// holdersMost is how many consumers that hold messages of a partition can be named. The messages
-// of others are shown without a holder.
+// holdersMost is how many consumers that hold messages of a partition have a number. The
+// messages of further consumers are shown without a holder.
 const holdersMost = int(keyed) - 1
 
-// holders are the consumers that hold messages of a partition, by number from 1. An entry has
-// room for a number only. One that holds no message any more is replaced.
+// holders are the consumers that hold messages of a partition, by number from 1: an entry
+// has no space for a name. The number of a consumer that holds no message is used again.
 type holders []holder
 
 type holder struct {

@@ -82,7 +82,7 @@ func (x *index) drop(e *entry) {
 	}
 	x.size--
 	t.size--
-	// Those behind it that would not be found over the gap move into it.
+	// A later entry of the probe sequence that would not be found across the gap moves into it.
 	for i := (gap + 1) & mask; t.slots[i] != nil; i = (i + 1) & mask {
 		home := x.hash(t.slots[i].id) & mask
 		if (i-home)&mask >= (i-gap)&mask {
@@ -101,7 +101,7 @@ func (x *index) eachOf(i, n int, visit func(e *entry)) {
 	for at := i * len(x.tables) / n; at < (i+1)*len(x.tables)/n; at++ {
 		t := x.tables[at]
 		if at > 0 && t == x.tables[at-1] {
-			continue // the same table is in places side by side
+			continue // the same table, which neighbouring indexes share
 		}
 		for _, e := range t.slots {
 			if e != nil {
@@ -111,7 +111,7 @@ func (x *index) eachOf(i, n int, visit func(e *entry)) {
 	}
 }
 
-// grow makes room in a table: it becomes larger, or two.
+// grow replaces a full table by a larger one, or splits it into two.
 func (x *index) grow(t *table, hash uint64) {
 	if len(t.slots) < tableMost {
 		old := t.slots
@@ -144,7 +144,7 @@ func (x *index) refill(old []*entry, of func(hash uint64) *table) {
 	}
 }
 
-// double lets one more bit choose among tables.
+// double doubles the number of table slots: one more bit of the hash chooses the table.
 func (x *index) double() {
 	tables := make([]*table, 2*len(x.tables))
 	for i := range tables {

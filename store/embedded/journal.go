@@ -10,10 +10,10 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
 
-// journal writes down what the methods of change.go do to a partition. The changes of
-// one step become one frame of the log, so that a step happened as a whole or not
-// at all, also after a crash. It is used under the partition's mutex. A nil journal
-// writes nothing: that of a store in memory, and of one that is being read.
+// journal logs the changes that the methods of change.go make to a partition. The changes
+// of one step become one frame of the log, so that after a crash a step has happened
+// completely or not at all. It is used under the partition's mutex. A nil journal logs
+// nothing: a store in memory has one, and a store while its log is read.
 type journal struct {
 	log  *wal.Log
 	live *usage // of the whole store
@@ -24,7 +24,7 @@ type journal struct {
 	body     []byte   // of that frame
 	counts   [counters]uint32
 	puts     []put
-	matters  bool         // the frame says more than that a claim found nothing
+	matters  bool         // the frame has more than a claim that found nothing
 	vanished bool         // the partition's queue was deleted: nothing is written any more
 	end      wal.Position // behind the partition's last frame
 	ahead    *ahead       // payloads read for the step under way; nil: read from the log
@@ -73,7 +73,7 @@ func (j *journal) op(code byte, id store.ID) {
 	j.body = append(append(j.body, code), id[:]...)
 }
 
-// put writes a whole message down. What stays of its payload in memory is the key.
+// put logs a whole message. Of its payload only the key stays in memory.
 func (j *journal) put(e *entry, s state) {
 	if j == nil {
 		return
@@ -83,7 +83,7 @@ func (j *journal) put(e *entry, s state) {
 	rewrite(j, e, s, whole)
 }
 
-// rewrite writes a message down with a payload, of which nothing stays in memory.
+// rewrite logs a message with a payload, of which nothing stays in memory.
 func rewrite[T payload | []byte](j *journal, e *entry, s state, whole T) {
 	j.op(opPut, e.id)
 	j.body = appendEntry(j.body, e, s)
@@ -119,7 +119,7 @@ func (j *journal) forgotten(e *entry) {
 	j.live.drop(e)
 }
 
-// scarce reports whether the space on the disk is.
+// scarce reports whether space on the disk is scarce.
 func (j *journal) scarce() bool { return j != nil && j.log.Scarce() }
 
 func (j *journal) moved(code byte, e *entry, at int64) {
@@ -166,7 +166,8 @@ func (j *journal) noted(e *entry, past history) {
 	j.body = appendNote(j.body, past, e.past().failure)
 }
 
-// counted collects: a batch counts the same thing many times.
+// counted collects counts until commit, because a batch adds to the same counter many
+// times.
 func (j *journal) counted(c counter) {
 	if j != nil {
 		j.counts[c]++
@@ -186,8 +187,8 @@ func (j *journal) answered(op byte, last *call[pushAnswer]) {
 	j.body = appendAnswered(j.body, op, last)
 }
 
-// claimed writes a claim down. One that found nothing changes nothing that anybody
-// must be able to rely on: it goes to the disk with what comes next.
+// claimed logs a claim. The caller of a claim that found nothing does not wait for the
+// disk: its frame is synced with a later one.
 func (j *journal) claimed(last *call[[]handedOut]) {
 	if j == nil {
 		return
@@ -217,7 +218,7 @@ func (j *journal) commit() (end wal.Position, matters bool) {
 	return j.end, matters
 }
 
-// locate notes where the payloads of the frame are now.
+// locate sets where in the log the payloads of the frame are.
 func (j *journal) locate(body wal.Spot) {
 	for _, p := range j.puts {
 		if p.e.state == gone {
@@ -229,10 +230,11 @@ func (j *journal) locate(body wal.Spot) {
 	}
 }
 
-// usage is how much of the log is needed, in bytes, about, and in messages that are not done.
+// usage is how much of the log is needed: about how many bytes, and how many messages that
+// are not done.
 type usage struct {
 	bytes, messages atomic.Int64
-	coming          atomic.Int64 // messages of pushes under way, at most
+	coming          atomic.Int64 // messages of pushes in flight, at most
 	besides         atomic.Int64 // bytes that are needed besides messages
 }
 
@@ -284,14 +286,14 @@ func (j *journal) reset() {
 	j.buffers, j.body, j.puts, j.matters, j.counts = nil, nil, nil, false, [counters]uint32{}
 }
 
-// buffers is the memory that a frame is made in.
+// buffers is the memory in which a frame is built.
 type buffers struct {
 	body []byte
 	puts []put
 }
 
-// pool keeps buffers for the next step, of whichever partition: there are many more
-// partitions than steps under way.
+// pool keeps buffers for the next step of any partition, because there are many more
+// partitions than steps at a time.
 type pool struct{ free sync.Pool }
 
 func (p *pool) get() *buffers {

@@ -16,7 +16,7 @@ func (p *partition) list(r store.ListRequest, from position, now instant) store.
 		}
 		content, err := p.payload(e)
 		if err != nil {
-			content = e.content // what is known of it without the log: the key
+			content = e.content // all that is in memory: the key
 		}
 		page.Records = append(page.Records, p.record(e, content, r.BodyLimit, now))
 		bytes += len(page.Records[i].Body)

@@ -13,8 +13,8 @@ type members struct {
 	byQueue map[string]map[string]int64
 }
 
-// beat notes a sign of life, or with no ttl that the consumer leaves. Those that fell silent
-// are dropped here.
+// beat sets a consumer's deadline, or removes the consumer if ttl is 0. It also removes
+// consumers whose deadline is over.
 func (m *members) beat(queue, consumer string, ttl int64, clock func() instant) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,7 +52,7 @@ func (m *members) names(queue string, now instant) []string {
 	return names
 }
 
-// live returns how many consumers of a queue are.
+// live returns the number of live consumers of a queue.
 func (m *members) live(queue string, now instant) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()

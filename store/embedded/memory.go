@@ -12,7 +12,7 @@ type memory struct {
 	gone  index
 	ends  order
 	named map[store.DedupID]*entry // live messages, and those that are gone
-	most  int                      // messages that are remembered; more are forgotten
+	most  int                      // bound of the number of messages remembered
 }
 
 func newMemory() memory {
@@ -74,7 +74,7 @@ func (m *memory) forget(e *entry) {
 	m.ends.drop(e)
 	m.free(e)
 	if m.gone.len() == 0 {
-		m.gone = newIndex() // which gives its memory back
+		m.gone = newIndex() // so that the memory of the old one is freed
 	}
 }
 
@@ -100,7 +100,7 @@ func (m *memory) trim() (forgotten int) {
 	return forgotten
 }
 
-// sort makes the order of a memory that was read.
+// sort builds the order of ends after the log was read.
 func (m *memory) sort() {
 	m.ends = newOrder()
 	m.gone.each(func(e *entry) { m.ends.add(e) })

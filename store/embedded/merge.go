@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	// Garbage that is put up with, as long as it is not more than what is needed:
-	// merging less often costs disk, more often costs writes.
+	// Bytes of garbage at which merging begins, if they are also more than the bytes that are
+	// needed. Lower values cost writes, higher values cost disk space.
 	garbageBusy = 64 << 20
 	garbageIdle = 512 << 10
-	// garbageOpen is put up with when a store is opened, since reading it takes time again
-	// and again if it is used by short processes; openMergeMost bounds the bytes of the
-	// segments that are merged then.
+	// garbageOpen is that limit when a store is opened: short processes read the garbage each
+	// time. openMergeMost bounds the bytes of the segments that are merged then.
 	garbageOpen   = 1 << 20
 	openMergeMost = 16 << 20
-	// garbageScarce is put up with when space is scarce.
+	// garbageScarce is that limit when space on the disk is scarce.
 	garbageScarce = 16 << 10
-	// mergeStep bounds the bytes written down again before they must be on disk.
+	// mergeStep is how many bytes a merge rewrites before it waits until they are on disk.
 	mergeStep = 1 << 20
 
 	tendEvery = time.Second
@@ -39,10 +38,10 @@ const (
 )
 
 // caretaker keeps the log small, in the one goroutine of a durable store. It always
-// merges the oldest segment: it writes down again, at the end of the log, what is
-// still needed of it, and drops it. So nothing ever has to be known about messages
-// that are gone: when the frame that removes a message is dropped, the one that put
-// it there has been dropped before.
+// merges the oldest segment: it rewrites what is still needed of the segment at the end of
+// the log, then drops the segment. So the log needs no records of messages that are gone:
+// when the frame that removes a message is dropped, the frame that put it there has been
+// dropped before.
 type caretaker struct {
 	store  *Store
 	log    *wal.Log
@@ -92,7 +91,7 @@ func (c *caretaker) round(ctx context.Context) error {
 	return errors.Join(err, c.log.KeepReserve())
 }
 
-// limit returns how much garbage is put up with.
+// limit returns how many bytes of garbage the log may have before it is merged.
 func (c *caretaker) limit(idle bool) int64 {
 	needed := c.store.live.all()
 	switch {
@@ -106,7 +105,7 @@ func (c *caretaker) limit(idle bool) int64 {
 	return max(garbageBusy, needed)
 }
 
-// measure finds out how much of the log is needed besides messages.
+// measure updates how many bytes of the log are needed besides messages.
 func (c *caretaker) measure() {
 	var size int
 	for _, p := range c.store.allPartitions() {
@@ -117,7 +116,7 @@ func (c *caretaker) measure() {
 	c.store.live.besides.Store(int64(size + settingsSize*c.store.queueCount()))
 }
 
-// needs returns what the log must keep for a full disk.
+// needs returns the bytes that the log must reserve for the time when the disk is full.
 func (s *Store) needs() wal.Needs {
 	messages := s.live.messages.Load() + s.live.coming.Load()
 	texts := min(messages, store.MaxBatch) * store.MaxFailure
@@ -152,8 +151,8 @@ func (c *caretaker) mergeDownTo(ctx context.Context, limit, most int64) error {
 // garbage returns how many bytes of the log are not needed, about.
 func (c *caretaker) garbage() int64 { return c.log.Size() - c.store.live.all() }
 
-// merge writes down again what is needed of the oldest segment, and drops it. It can
-// be cut short at any point: what then is in the log twice is the same.
+// merge rewrites what is needed of the oldest segment, and drops the segment. It can be
+// interrupted at any point: then some messages are in the log twice, with the same content.
 func (c *caretaker) merge(ctx context.Context, oldest uint32) error {
 	return c.mergePaced(ctx, oldest, nil)
 }
@@ -175,18 +174,18 @@ func (c *caretaker) mergePaced(ctx context.Context, oldest uint32, pace *pacer) 
 	return c.log.Drop(ctx)
 }
 
-// merging is one merge under way.
+// merging is the state of one merge.
 type merging struct {
 	*caretaker
 	ctx     context.Context //nolint:containedctx // lives as long as one call
 	pace    *pacer
 	scarce  bool     // space was, when it began
-	unsaved int      // bytes written down again that may not be on disk yet
+	unsaved int      // bytes rewritten that may not be on disk yet
 	changes []change // of the step being read
 }
 
-// rewrite writes down again those messages of a frame that are still where it put them, and
-// those that it says are gone and that are still remembered.
+// rewrite rewrites the messages of a frame that the log has nowhere else, and those that
+// the frame records as gone and that are still remembered.
 func (m *merging) rewrite(spot wal.Spot, body []byte) error {
 	p, puts, err := m.puts(spot, body)
 	if err != nil || len(puts) == 0 {
@@ -218,8 +217,8 @@ func textSize(e *entry, scarce bool) int {
 	return len(e.past().failure)
 }
 
-// putAgain writes down again those messages that are still where a frame put them; when
-// space is scarce, with no more of the failure text than can be afforded.
+// putAgain rewrites the messages whose only record in the log is that of the frame. When
+// space is scarce, their failure texts are cut.
 func (p *partition) putAgain(puts []change, scarce bool) {
 	for _, c := range puts {
 		if p.recalls(&c) {
@@ -281,10 +280,10 @@ func (p *partition) recalls(c *change) bool {
 	return e != nil && e.at == c.at
 }
 
-// summarize writes down what a partition knows besides its messages, unless that was
-// done in a segment that stays.
+// summarize logs what a partition has besides messages, unless a later segment has that
+// already.
 func (m *merging) summarize(p *partition, oldest uint32) error {
-	if p.journal.home > oldest { // nobody but the caretaker uses it
+	if p.journal.home > oldest { // only the caretaker uses it
 		return nil
 	}
 	_, active := m.log.Ends()
@@ -295,7 +294,7 @@ func (m *merging) summarize(p *partition, oldest uint32) error {
 	return nil
 }
 
-// settings writes down the settings of all queues, likewise.
+// settings logs the settings of all queues, unless a later segment has them already.
 func (m *merging) settings(oldest uint32) error {
 	names, err := m.store.known("")
 	if err != nil {
@@ -318,8 +317,8 @@ type rewriting struct {
 	do   func()
 }
 
-// write runs one step of a merge. Now and then it waits for the disk, so that a merge
-// never gets far ahead of it and others get their turn.
+// write runs one step of a merge. After every mergeStep bytes it waits for the disk, so
+// that the writes of a merge do not pile up in front of those of calls.
 func (m *merging) write(p *partition, r rewriting) error {
 	p.mu.Lock()
 	size := r.size()
@@ -352,8 +351,8 @@ func (p *partition) rewrite(r rewriting, admitted int) (wrote, missing int) {
 	return wrote, 0
 }
 
-// saved notes that bytes were written, keeps the pace, and waits for the disk when they
-// are many.
+// saved counts bytes that were written, waits as the pace demands, and waits for the disk
+// after every mergeStep bytes.
 func (m *merging) saved(wrote int) error {
 	if m.pace != nil {
 		if err := m.pace.wrote(m.ctx, wrote); err != nil {
@@ -367,9 +366,9 @@ func (m *merging) saved(wrote int) error {
 	return m.log.Synced(m.ctx, m.log.End())
 }
 
-// begin prepares a store that was just opened. It merges a little: a store that is used by
-// short processes is looked after by nobody else. One that was repaired is written down
-// anew at once, so that it opens without repair the next time.
+// begin merges a little when a store was opened, because a process may end before the first
+// round. A store that was repaired is rewritten at once, so that it can be opened without
+// repair the next time.
 func (c *caretaker) begin(ctx context.Context) error {
 	c.measure()
 	if err := c.log.KeepReserve(); err != nil {

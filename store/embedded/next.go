@@ -8,13 +8,13 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
 
-// follower is what is to become of a message that follows a delivery.
+// follower is what a Next does with one of its messages.
 type follower struct {
 	plan
 	known knowledge // then its plan means nothing
 }
 
-// knowledge is what a partition knows of a message that is to be stored.
+// knowledge says whether a partition has or had a message that is to be stored.
 type knowledge int
 
 const (
@@ -44,12 +44,12 @@ func (p *partition) next(e *entry, item *store.Settlement, noSpace bool, now ins
 	return store.CodeOK
 }
 
-// followersOf returns what is to become of the messages that follow e when e is gone, or the
-// code of the first that is refused. No two of them have a name in common, so what becomes of
-// one does not depend on the others, but for the room. It changes nothing.
+// followersOf returns what to do with the messages that follow e once e is gone, or the code
+// of the first that is refused. No two of them have an id, key or dedup id in common, so they
+// depend on each other only through MaxMessages. It changes nothing.
 func (p *partition) followersOf(e *entry, messages []store.Message, noSpace bool, now instant) ([]follower, store.Code) {
 	followers := make([]follower, len(messages))
-	more := -1 // e leaves
+	more := -1 // e is removed
 	for i := range messages {
 		m, f := &messages[i], &followers[i]
 		if f.known = p.knows(m, e, now); f.known != unknown {
@@ -73,7 +73,7 @@ func (p *partition) followersOf(e *entry, messages []store.Message, noSpace bool
 	return followers, store.CodeOK
 }
 
-// knows reports what the partition knows of a message when e is gone; nil: as it is.
+// knows returns the knowledge of a message once e is gone; e is nil if none is removed.
 func (p *partition) knows(m *store.Message, e *entry, now instant) knowledge {
 	if other := p.byID.get(m.ID); other != nil && other != e {
 		return present
@@ -85,7 +85,7 @@ func (p *partition) knows(m *store.Message, e *entry, now instant) knowledge {
 	return sent
 }
 
-// followedBefore answers for a receipt that is not, or no longer, one of a lease.
+// followedBefore returns the code for a receipt that has no lease, or no longer has one.
 func (p *partition) followedBefore(item *store.Settlement, now instant) store.Code {
 	if p.byID.get(item.Receipt.ID) != nil {
 		return store.CodeLeaseLost

@@ -6,8 +6,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// numbered does a call on n items that its caller numbers, unless it was done before: then
-// the answer is that of the first time. A call that is older than the caller's last does
+// numbered executes a numbered call on n items. A repeated call changes nothing and gets the
+// answer of the first time. A call with a lower number than the caller's last call changes
 // nothing and is stale.
 func (p *partition) numbered(caller string, number uint64, n int, now instant, do func() []store.PushResult) []store.PushResult {
 	answer, novelty := p.managers.recall(caller, number, now)

@@ -104,13 +104,13 @@ func (c Config) validate() error {
 	return nil
 }
 
-// tuning is what only tests choose.
+// tuning has the settings that only tests change.
 type tuning struct {
 	segmentSize int
 	inFlight    int // bytes; 0: inFlightMost
 	checksum    func(uint32, []byte) uint32
 	restAfter   time.Duration
-	byHand      bool // no caretaker: the test calls it
+	byHand      bool // there is no caretaker goroutine: the test calls its methods
 }
 
 func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error) {
@@ -146,7 +146,8 @@ func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error
 // restAfter is how long after the last sync the log leaves proof of what is on disk.
 const restAfter = time.Second
 
-// alongside starts run and returns what ends it and then calls finish.
+// alongside starts run in a goroutine, and returns a function that ends it and then calls
+// finish.
 func alongside(run func(context.Context), finish func() error) func() error {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

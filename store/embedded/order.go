@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// position is a place in an order, whether or not an entry stands there.
+// position is a position in an order; there may be no entry with it.
 type position struct {
 	at int64
 	id store.ID
@@ -24,7 +24,7 @@ func endOf(ms int64) position {
 	return position{at: ms, id: store.ID(bytes.Repeat([]byte{0xff}, len(store.ID{})))}
 }
 
-// holds reports whether e stands at p or before it.
+// holds reports whether e is at p or before it.
 func (p position) holds(e *entry) bool {
 	if e.at != p.at {
 		return e.at < p.at
@@ -34,7 +34,7 @@ func (p position) holds(e *entry) bool {
 
 // order is an index of entries by their at, then id. For leased ones that is also the
 // order of their receipts as text, since an id has one receipt at a time. The zero order
-// keeps nothing: that of a partition while its log is read.
+// stays empty: a partition has zero orders while its log is read.
 type order struct{ tree *btree.BTreeG[place] }
 
 // place is an entry in an order. It has a copy of entry.at so that most comparisons
@@ -86,7 +86,7 @@ func (o order) first() *entry {
 	return p.e
 }
 
-// firstAt returns where the first entry stands, never when there is none.
+// firstAt returns the at of the first entry, never when there is none.
 func (o order) firstAt() int64 {
 	if p, ok := o.tree.Min(); ok {
 		return p.at

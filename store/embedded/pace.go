@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// paceLeast is how many bytes a merge writes for each byte that calls append. One
-	// would be enough for garbage that is collected at once; garbage that begins behind
-	// what is needed has to wait until all of that has been written again.
+	// paceLeast is how many bytes a merge writes for each byte that calls append, at least.
+	// One would be enough if the oldest segments had all the garbage; garbage in later
+	// segments has to wait until everything needed in front of it has been rewritten.
 	paceLeast = 2
-	// paceRise is added, in proportion, while garbage exceeds what is put up with: at
-	// twice as much a merge writes paceLeast+paceRise bytes for each byte. So garbage is
-	// bounded whatever the load is.
+	// paceRise is added in proportion to the garbage above the limit: at twice the limit a
+	// merge writes paceLeast+paceRise bytes for each byte. So garbage is bounded under any
+	// load.
 	paceRise = 4
 	// paceStep is how many bytes a merge writes at a time.
 	paceStep = 64 << 10
@@ -29,17 +29,17 @@ const (
 	paceIdle = 2 << 10
 )
 
-// pacer keeps a merge from taking the disk and the processor from calls: it lets it write
-// only a few bytes for each byte that they append. While nobody calls, or space is
-// scarce, it lets it go on.
+// pacer limits a merge to a few bytes for each byte that calls append, so that calls keep
+// their share of disk and processor. A merge without concurrent calls, or when space is
+// scarce, is not limited.
 type pacer struct {
 	care   *caretaker
-	limit  int64        // garbage that is put up with
+	limit  int64        // bytes of garbage before merging begins
 	seen   wal.Position // end of the log when it was last looked at
 	own    int64        // bytes that the merge has written since
 	credit int64        // bytes that it may write before it waits
 	idle   bool         // there have been no calls for some time
-	kept   time.Time    // when the reserve was last looked after
+	kept   time.Time    // when the reserve was last adjusted
 }
 
 func newPacer(c *caretaker, limit int64) *pacer {

@@ -31,7 +31,7 @@ type partition struct {
 	producers calls[pushAnswer]
 	consumers calls[[]handedOut]
 	holders   holders
-	managers  calls[pushAnswer] // who cancel, reschedule, redrive and purge
+	managers  calls[pushAnswer] // callers of cancel, reschedule, redrive and purge
 }
 
 func newPartition(q *queue, index int) *partition {
@@ -43,7 +43,7 @@ func newPartition(q *queue, index int) *partition {
 	return p
 }
 
-// empty makes p hold and know nothing.
+// empty removes all messages and all that p remembers.
 func (p *partition) empty() {
 	p.byID, p.byKey, p.deadKeys = newIndex(), make(map[string]*entry), make(endedByKey)
 	p.waiting, p.leased, p.dead, p.memory = timetable{}, order{}, order{}, newMemory()
@@ -55,7 +55,7 @@ func (p *partition) empty() {
 	p.producers, p.consumers, p.managers = newCalls[pushAnswer](), newCalls[[]handedOut](), newCalls[pushAnswer]()
 }
 
-// payload returns what e carries. It is the only way to it.
+// payload returns the payload of e, from memory or the log.
 func (p *partition) payload(e *entry) (payload, error) {
 	if p.journal == nil {
 		return e.content, nil

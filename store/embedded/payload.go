@@ -9,9 +9,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// payload is what a message carries: key, headers and body in one piece, which
-// makes a copy of everything the producer handed over. Two payloads are equal when
-// their contents are.
+// payload is key, headers and body of a message in one string, a copy of what the producer
+// passed. Two payloads are equal when their contents are.
 //
 // It is the length of the key (1 byte), that of the headers (2), the key, the
 // headers, the body. Headers are sorted by name; each name and value is its length

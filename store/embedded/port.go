@@ -9,8 +9,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// The methods of the port: each looks at its request, finds the partition and runs
-// one step on it. A partition that does not exist answers like an empty one.
+// The methods of the port: each validates its request, finds the partition and runs one
+// step on it. A partition that does not exist answers like an empty one.
 
 // Push stores messages and makes the queue, with default settings, and the
 // partition where they are missing. O(n log N) for n messages and a backlog of N.
@@ -98,8 +98,8 @@ func (s *Store) Extend(ctx context.Context, p store.Partition, r store.ExtendReq
 	return codes, nil
 }
 
-// Cancel removes messages nobody holds and passes the request on to the holders of
-// the others. O(n log N).
+// Cancel removes messages that are not leased and notifies the holders of the others.
+// O(n log N).
 func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelRequest) ([]store.Code, error) {
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return nil, err
@@ -227,7 +227,7 @@ func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveR
 	return results, nil
 }
 
-// Purge removes messages that nobody holds. O(n log N).
+// Purge removes messages that are not leased. O(n log N).
 func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (store.PurgeResult, error) {
 	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
 		return store.PurgeResult{}, err
@@ -261,7 +261,8 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	return settings, nil
 }
 
-// Heartbeat keeps a consumer among the live ones. The queue need not exist and is not made.
+// Heartbeat sets how long a consumer counts as live. The queue need not exist and is not
+// created.
 func (s *Store) Heartbeat(ctx context.Context, queue string, r store.HeartbeatRequest) error {
 	if err := s.usable(ctx, store.ValidateQueue(queue), r.Validate()); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// pushAnswer is what a push was answered. Most are all OK: then results is nil.
+// pushAnswer is the answer to a push. If all results are OK, as in most, results is nil.
 type pushAnswer struct {
 	count   int
 	results []store.PushResult
@@ -52,8 +52,8 @@ func (p *partition) push(r store.PushRequest, now instant) ([]store.PushResult, 
 	return results, nil
 }
 
-// comparable returns an error if a message has the id of one that cannot be read: whether
-// they are the same is not known then, and nothing may be answered for certain.
+// comparable returns an error if a message has the id of a stored one that cannot be read:
+// whether they are the same is unknown, so the push can be neither accepted nor refused.
 func (p *partition) comparable(messages []store.Message) error {
 	for i := range messages {
 		e := p.byID.get(messages[i].ID)
@@ -86,7 +86,8 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 	return f.result
 }
 
-// full reports whether there is no room for another message when there are more than now.
+// full reports whether the partition refuses one more message when it has more than now by
+// the given number.
 func (p *partition) full(more int) bool {
 	room := p.queue.load().Room()
 	return room > 0 && int64(p.byID.len()-p.dead.len()+more) >= room
@@ -117,7 +118,7 @@ func (p *partition) planFor(m *store.Message, holder *entry, full bool, now inst
 		return f
 	}
 	if why, ok := givesWay(holder, m.Replace, now); ok {
-		f.evicts, f.counts = holder, why // in its place the message takes no room
+		f.evicts, f.counts = holder, why // the number of messages stays the same
 		return f
 	}
 	switch {

@@ -14,8 +14,8 @@ import (
 // keyTaken is the failure text of such dead letters.
 const keyTaken = "another message had its key when the store was repaired"
 
-// checkRead makes sure that what was read is in order, or with repair, that it comes to be.
-// Damage in the log that the log itself does not notice shows here, if anywhere.
+// checkRead checks the partitions after the log was read, and with repair mends them. It
+// finds damage that the checksums of the log do not.
 func (s *Store) checkRead(log *wal.Log, repair bool, now instant) error {
 	s.damage = log.Damage()
 	for _, p := range s.allPartitions() {
@@ -51,7 +51,7 @@ func (p *partition) mend(now instant) {
 
 func (p *partition) mendEntry(e *entry, now instant) {
 	if e.state != leased {
-		p.forgetLease(e) // what ended it was lost
+		p.forgetLease(e) // the change that ended the lease was lost
 	}
 	past := e.past()
 	if ended := past.earlier + past.failures + past.snoozes; ended > past.deliveries {

@@ -55,8 +55,8 @@ func readFrame(body []byte, spot wal.Spot) (*frame, error) {
 	return f, f.err
 }
 
-// steps reads all changes of a step into a slice that is used again. When one of them
-// makes no sense, no change of the step is of any use.
+// steps reads all changes of a step into a slice that is reused. If one of them is invalid,
+// the whole step is skipped.
 func (f *frame) steps(into []change) ([]change, error) {
 	for c, more := f.next(); more; c, more = f.next() {
 		into = append(into, c)
@@ -130,21 +130,21 @@ type replayer struct {
 	free sync.Pool       // of *step
 }
 
-// newReplayer returns what reads a log into an empty store. Until sortAll is called, the
-// orders of its partitions are empty.
+// newReplayer returns a replayer that reads a log into an empty store. Until sortAll is
+// called, the orders of its partitions are empty.
 func newReplayer(ctx context.Context, s *Store) *replayer {
 	s.unsorted = true
 	return &replayer{Store: s, ctx: ctx}
 }
 
-// step is what a frame says about a partition.
+// step is the changes of a frame to one partition.
 type step struct {
 	partition store.Partition
 	changes   []change
 }
 
-// read reads a frame of the log, and returns what does all that it says. It may be called
-// by several goroutines at a time, what it returns by one.
+// read decodes a frame of the log, and returns a function that makes its changes. Several
+// goroutines may call read at a time; one calls the functions, in the order of the log.
 func (s *replayer) read(spot wal.Spot, body []byte) (apply func() error, err error) {
 	f, err := readFrame(body, spot)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *replayer) apply(st *step) error {
 	for i := range st.changes {
 		p.replay(&st.changes[i], &s.live)
 	}
-	clear(st.changes) // they keep a segment of the log in memory
+	clear(st.changes) // they refer to the memory of a segment
 	s.free.Put(st)
 	return nil
 }

@@ -59,8 +59,8 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 	return store.CodeOK
 }
 
-// release ends a delivery unharmed. What was suspected of the message stays unless its
-// handler had started, and so has returned.
+// release ends a delivery without a failure. A suspicion that the message ends processes
+// stays, unless its handler had started: then it has returned.
 func (p *partition) release(e *entry, text string) {
 	past := e.past().and(released, text)
 	if e.begun() {
@@ -69,8 +69,8 @@ func (p *partition) release(e *entry, text string) {
 	p.note(e, past)
 }
 
-// snooze ends a delivery that its handler wants to have later. That the handler has
-// returned clears the suspicion.
+// snooze ends a delivery that its handler postpones. The handler has returned, so a
+// suspicion that the message ends processes is cleared.
 func (p *partition) snooze(e *entry, text string, due int64) {
 	past := e.past().and(snoozed, text)
 	past.snoozes++

@@ -6,11 +6,11 @@ import (
 	"sync"
 )
 
-// While a log is read, the orders of partitions are not kept. Most messages that come and
-// go there are in none of them in the end; and to sort those that are left and add them in
-// order takes half the time of adding them as they come, on one processor.
+// While a log is read, the orders of partitions stay empty. Most messages of the log are in
+// no order at its end, and sorting those that are left and adding them in order takes half
+// the time of adding each as it is read, on one processor.
 
-// sortAll makes the orders of all partitions when the log has been read: those of a few
+// sortAll builds the orders of all partitions when the log has been read, of a few
 // partitions at a time.
 func (s *Store) sortAll() {
 	s.unsorted = false
@@ -37,7 +37,7 @@ type places [done + 1][]place
 // sortShare is how many messages are worth a goroutine.
 const sortShare = 16 << 10
 
-// sort makes the orders of a partition, on several processors if it is large.
+// sort builds the orders of a partition, on several processors if it is large.
 func (p *partition) sort(processors int) {
 	shares := make([]places, max(1, min(processors, (p.byID.len()+p.done.byID.len())/sortShare)))
 	var sorters sync.WaitGroup
@@ -67,7 +67,7 @@ func (p *partition) share(i, n int) (in places) {
 	return in
 }
 
-// merged returns what is in several slices, each of them in order, in order.
+// merged merges sorted slices into one.
 func merged(runs [][]place) []place {
 	if len(runs) == 1 {
 		return runs[0]
@@ -92,9 +92,9 @@ func merged(runs [][]place) []place {
 	}
 }
 
-// orderOf returns the order that has places, which are in order. Every second one is added
-// first: the tree splits its nodes in the middle, so what is added in order leaves them
-// half full, and the others fill them.
+// orderOf returns an order of places, which are sorted. It adds every second place first:
+// the tree splits its nodes in the middle, so sorted additions leave them half full, and the
+// remaining places fill them.
 func orderOf(ordered []place) order {
 	o := newOrder()
 	for first := range 2 {

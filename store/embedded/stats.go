@@ -11,7 +11,7 @@ func (p *partition) addTo(s *store.Stats, clock func() instant) {
 	defer p.mu.Unlock()
 	now := clock()
 	for !p.waiting.advance(now, statsStep) {
-		p.mu.Unlock() // others may go first
+		p.mu.Unlock() // so that other calls do not wait long
 		p.mu.Lock()
 		now = clock()
 	}

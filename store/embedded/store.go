@@ -15,16 +15,16 @@ import (
 // Config of a Store. The zero value is ready to use.
 type Config struct {
 	// Now is the store's clock; nil is time.Now. It is called with locks held and
-	// must not call the store. It may go backwards: then things become due later.
+	// must not call the store. It may go backwards: then messages become due later.
 	Now func() time.Time
 
 	// The rest is for Open.
 
-	// SyncEvery makes calls return before their changes are on disk, which happens
-	// that often: a power cut, though not the end of the process, may undo the last of
-	// them. 0: every call that promises something waits for the disk.
+	// SyncEvery makes calls return before their changes are on disk, and is how often
+	// changes are synced: a power cut, though not the end of the process, may undo the last
+	// ones. 0: every call whose effect must last waits for the disk.
 	SyncEvery time.Duration
-	// NeverSync leaves it to the operating system when changes get to the disk.
+	// NeverSync lets the operating system decide when changes are written to the disk.
 	NeverSync bool
 	// Repair opens a damaged store: what cannot be read is skipped, see Store.Damage.
 	Repair bool
@@ -34,8 +34,8 @@ type Config struct {
 }
 
 // Store is a store.Store inside the process. All methods are safe for concurrent
-// use and none but Watch blocks. What is handed in may be changed afterwards, and
-// what is handed out belongs to the caller.
+// use and none but Watch blocks. The store keeps no reference to its arguments and results,
+// so the caller may change them.
 type Store struct {
 	clock     func() instant
 	members   members
@@ -94,8 +94,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// usable returns why no call can be made: the request is invalid, the caller has
-// given up, the store is closed.
+// usable returns an error if the request is invalid, ctx has ended or the store is closed.
 func (s *Store) usable(ctx context.Context, invalid ...error) error {
 	for _, err := range invalid {
 		if err != nil {
@@ -113,7 +112,7 @@ func (s *Store) usable(ctx context.Context, invalid ...error) error {
 	}
 }
 
-// partition returns a partition, nil when it was never made.
+// partition returns a partition, nil if there is none.
 func (s *Store) partition(p store.Partition) *partition {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -133,8 +132,8 @@ func (s *Store) makePartition(p store.Partition) *partition {
 	return s.queue(p.Queue).partition(p.Index)
 }
 
-// repartitioned is the error of a request that was routed by another number of partitions
-// than the queue has; 0: not checked.
+// repartitioned returns an error if a request was routed with a number of partitions that
+// differs from the queue's; 0 is not checked.
 func (p *partition) repartitioned(of int) error {
 	if of == 0 || of == p.queue.load().Partitions {
 		return nil

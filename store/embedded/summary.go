@@ -8,8 +8,8 @@ import (
 // summaryFrame bounds a frame of a summary; a caller's last call is at most 20 KiB.
 const summaryFrame = 1 << 20
 
-// summarize writes down what a partition knows besides its messages: its counters and
-// the last calls of its callers. After that, no older frame is needed for it.
+// summarize logs what a partition has besides messages: its counters and the last calls of
+// its callers. After that, they are needed in no older frame.
 func (p *partition) summarize() {
 	j := p.journal
 	j.begin()
@@ -43,8 +43,8 @@ func (p *partition) split() {
 	}
 }
 
-// stillHeld returns those of the remembered deliveries that are under way: no others
-// would be handed out again.
+// stillHeld returns the remembered deliveries that still have their leases: a repeated claim
+// returns only those.
 func (p *partition) stillHeld(answer []handedOut) []handedOut {
 	var held []handedOut
 	for _, h := range answer {

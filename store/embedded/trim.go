@@ -5,7 +5,7 @@ import "time"
 const (
 	// trimMost bounds the dead messages that one claim removes.
 	trimMost = 500
-	// trimAgain is how soon the next claim is to come when there are more.
+	// trimAgain is how soon the next claim should be made when there are more.
 	trimAgain = 100 * time.Millisecond
 )
 

@@ -9,8 +9,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// ParseURL returns the directory that a file: URL names, as it stands, and c with what the
-// URL's query sets. Errors: ErrInvalid.
+// ParseURL returns the directory that a file: URL names, unchanged, and c with the settings
+// of the URL's query. Errors: ErrInvalid.
 func ParseURL(text string, c Config) (dir string, config Config, err error) {
 	rest, ok := strings.CutPrefix(text, "file:")
 	if !ok {
@@ -35,7 +35,7 @@ func ParseURL(text string, c Config) (dir string, config Config, err error) {
 
 func noDirectory() error { return store.Invalid("url", "want a directory, as in file:./data") }
 
-// with returns c with what a query sets.
+// with returns c with the settings of a query.
 func (c Config) with(query string) (Config, error) {
 	values, err := url.ParseQuery(query)
 	if err != nil {

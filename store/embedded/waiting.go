@@ -1,8 +1,8 @@
 package embedded
 
 // timetable is the order of waiting entries by due time. It also counts those that
-// are ready, which the tree cannot do: entries up to a mark are counted, and the
-// mark follows the clock when somebody asks.
+// are ready, which the tree cannot do: entries up to a mark are counted, and calls of
+// advance move the mark to the time of the clock.
 type timetable struct {
 	order
 	mark   position
@@ -26,8 +26,8 @@ func (t *timetable) drop(e *entry) {
 }
 
 // advance moves the mark to now, by at most the given number of entries, and reports whether
-// it has arrived: then passed is the number of ready entries. A clock that went
-// back makes it begin anew.
+// it has arrived: then passed is the number of ready entries. If the clock was set back, it
+// counts from the beginning again.
 func (t *timetable) advance(now instant, most int) bool {
 	if t.mark.at > now.ms {
 		t.mark, t.passed = start(), 0

@@ -11,14 +11,14 @@ import (
 // is notified that it missed some.
 const maxPending = 256
 
-// watchers are those who want to hear of the events of queues.
+// watchers are the calls of Watch, by queue.
 type watchers struct {
 	mu      sync.Mutex
 	byQueue map[string]map[*watcher]struct{}
 }
 
-// watcher is one call of Watch. Events reach it through a list and a signal, so that
-// telling it never blocks and notify runs in the goroutine of its Watch.
+// watcher is one call of Watch. It gets events through a list and a signal, so that sending
+// an event never blocks, and its notify runs in the goroutine of Watch.
 type watcher struct {
 	mu      sync.Mutex
 	pending []store.Event
@@ -39,7 +39,7 @@ func (w *watcher) notify(e store.Event) {
 	w.mu.Unlock()
 	select {
 	case w.signal <- struct{}{}:
-	default: // it has been woken, and has not looked yet
+	default: // it was woken before and has not taken its events yet
 	}
 }
 

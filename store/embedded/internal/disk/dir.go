@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// DirMode is the mode of a directory that a store makes: for its owner alone.
+	// DirMode is the mode of directories that a store makes: only the owner has access.
 	DirMode = 0o700
-	// FileMode is the mode of a file that a store makes: for its owner alone.
+	// FileMode is the mode of files that a store makes: only the owner has access.
 	FileMode   = 0o600
 	lockName   = "lock"
 	maxPidText = 20
@@ -21,16 +21,15 @@ const (
 // Dir is a directory of the operating system's, locked for this process.
 type Dir struct {
 	root *os.Root
-	self *os.File // the directory itself: open, so that it can be synced without a free descriptor
+	self *os.File // the directory, open so that a sync needs no free descriptor
 	lock *os.File
 }
 
 var _ Disk = (*Dir)(nil)
 
-// OpenDir opens a directory, and makes it, for its owner alone, if it is missing. It
-// refuses one that is a symlink or that everybody may write to: anybody who can replace
-// the files behind its back can make the store do anything. ErrLocked names the
-// process that has it open.
+// OpenDir opens a directory, and makes it with DirMode if it is missing. It refuses a
+// directory that is a symlink or that every user may write to: a user who can replace files
+// controls the store. ErrLocked names the process that has the directory open.
 func OpenDir(path string) (*Dir, error) {
 	if err := makeDir(path); err != nil {
 		return nil, err
@@ -84,8 +83,8 @@ func makeDir(path string) error {
 	return nil
 }
 
-// mustBe makes sure that what was opened is what was looked at: the path may have
-// been replaced in between.
+// mustBe returns an error if the directory that was opened is not the one that was examined:
+// the path may have been replaced in between.
 func (d *Dir) mustBe(want fs.FileInfo) error {
 	got, err := d.root.Stat(".")
 	if err == nil && !os.SameFile(want, got) {
@@ -94,9 +93,9 @@ func (d *Dir) mustBe(want fs.FileInfo) error {
 	return err
 }
 
-// takeLock locks the directory for as long as this process keeps it open; the lock
-// goes with the process, however that ends. Where the directory itself can be locked it
-// is, too: then a second process is refused although somebody has removed the lock file.
+// takeLock locks the directory as long as this process has it open; the lock ends with the
+// process. Where possible it also locks the directory itself, so that a second process is
+// refused even if the lock file was removed.
 func (d *Dir) takeLock() error {
 	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, FileMode)
 	if err != nil {
@@ -126,8 +125,8 @@ func (d *Dir) lockBy(f *os.File) error {
 	return err
 }
 
-// digits returns the digits that text begins with: what else is in the file is not
-// for a terminal.
+// digits returns the digits that text begins with: other content of the file must not reach
+// a terminal.
 func digits(text []byte) string {
 	n := slices.IndexFunc(text, func(c byte) bool { return c < '0' || c > '9' })
 	if n < 0 {
@@ -152,8 +151,8 @@ func (d *Dir) Close() error {
 	return errors.Join(unlockFile(d.lock), d.lock.Close(), d.self.Close(), d.root.Close())
 }
 
-// List returns the names of everything that is not a directory, but the lock's. That
-// may be symlinks: Open refuses them.
+// List returns the names of all entries except directories and the lock file. They may be
+// symlinks, which Open refuses.
 func (d *Dir) List() ([]string, error) {
 	entries, err := fs.ReadDir(d.root.FS(), ".") // sorted
 	if err != nil {
@@ -189,8 +188,8 @@ func (d *Dir) Open(name string) (File, error) {
 	return file{f}, nil
 }
 
-// regular returns an error unless f is the regular file with that name, and not what
-// a symlink of that name points to.
+// regular returns an error unless f is the regular file with that name and not the target of
+// a symlink.
 func (d *Dir) regular(f *os.File, name string) error {
 	named, err := d.root.Lstat(name)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package disk is the little that the log needs of a file system: one directory of
-// flat files. It is an interface so that tests can crash it, fill it and make it
-// fail at every step (see package faultdisk).
+// Package disk is the interface of the log to the file system: one directory of files. It is
+// an interface so that tests can crash it, fill it and make it fail at every operation (see
+// package faultdisk).
 package disk
 
 import (
@@ -10,7 +10,7 @@ import (
 
 // Disk is one directory. Names are plain file names.
 //
-// Nothing is durable at once: the content of a file is after its Sync, the
+// A change is durable after a Sync: the content of a file after the Sync of the file, the
 // creation, renaming and removal of a name after the Sync of the Disk.
 type Disk interface {
 	// List returns the names of all files, sorted.
@@ -45,7 +45,7 @@ type File interface {
 	Rewrite(b []byte, at int64) error
 }
 
-// Errors that mean something to the log. Implementations wrap them.
+// Errors that the log handles. Implementations wrap them.
 var (
 	ErrFull   = errors.New("no space left on device")
 	ErrLocked = errors.New("in use by another process")

@@ -17,13 +17,12 @@ func lockFile(f *os.File) error {
 	return err
 }
 
-// unlockFile ends the lock, whatever other process has a copy of the descriptor.
+// unlockFile ends the lock, even if another process has a copy of the descriptor.
 func unlockFile(f *os.File) error {
 	return control(f, func(fd int) error { return syscall.Flock(fd, syscall.LOCK_UN) })
 }
 
-// lockDirectory locks an open directory likewise, where the file system can do that:
-// NFS cannot.
+// lockDirectory locks an open directory, where the file system supports it; NFS does not.
 func lockDirectory(dir *os.File) error {
 	if err := lockFile(dir); errors.Is(err, ErrLocked) {
 		return err
@@ -31,7 +30,7 @@ func lockDirectory(dir *os.File) error {
 	return nil
 }
 
-// unlockDirectory is to lockDirectory what unlockFile is to lockFile.
+// unlockDirectory ends the lock of lockDirectory.
 func unlockDirectory(dir *os.File) {
 	_ = unlockFile(dir) // where it was not locked that may fail
 }

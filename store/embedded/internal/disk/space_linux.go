@@ -20,7 +20,7 @@ func allocate(f *os.File, size int64) error {
 	return err
 }
 
-// dataSync leaves out the times of the file, which nobody reads.
+// dataSync does not sync the times of the file, which are not used.
 func dataSync(f *os.File) error {
 	return control(f, syscall.Fdatasync)
 }

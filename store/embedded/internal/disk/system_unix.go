@@ -15,7 +15,7 @@ const othersMay = 0o002 // write
 // writableByOthers reports whether every user may write to a directory.
 func writableByOthers(info fs.FileInfo) bool { return info.Mode().Perm()&othersMay != 0 }
 
-// spaceError makes the ways a file system says that it is full one.
+// spaceError returns ErrFull for all errors by which a file system reports that it is full.
 func spaceError(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return fmt.Errorf("%w: %w", ErrFull, err)
@@ -26,7 +26,7 @@ func spaceError(err error) error {
 // syncNames makes the names in an open directory durable.
 func syncNames(dir *os.File) error { return dir.Sync() }
 
-// control calls do with f's descriptor, again for as long as signals interrupt it.
+// control calls do with f's descriptor, and repeats it when a signal interrupts it.
 func control(f *os.File, do func(fd int) error) error {
 	conn, err := f.SyscallConn()
 	if err != nil {

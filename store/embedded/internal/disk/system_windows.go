@@ -13,7 +13,7 @@ import (
 // directory inherits from the one it is made in, and not in the mode that Go reports.
 func writableByOthers(fs.FileInfo) bool { return false }
 
-// spaceError makes the ways a file system says that it is full one.
+// spaceError returns ErrFull for all errors by which a file system reports that it is full.
 func spaceError(err error) error {
 	if errors.Is(err, windows.ERROR_DISK_FULL) || errors.Is(err, windows.ERROR_HANDLE_DISK_FULL) {
 		return fmt.Errorf("%w: %w", ErrFull, err)

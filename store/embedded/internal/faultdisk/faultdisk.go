@@ -16,7 +16,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 )
 
-// Op is something a disk was asked for.
+// Op is an operation on a disk.
 type Op struct {
 	Kind string // create, open, rename, remove, dirsync, write, sync, truncate, allocate, close
 	Name string
@@ -25,18 +25,18 @@ type Op struct {
 // ErrBroken is the error of a disk that was made to fail.
 var ErrBroken = fmt.Errorf("input/output error: %w", errors.New("made to fail"))
 
-// Disk is an empty disk.
+// Disk is a disk. New returns an empty one.
 type Disk struct {
-	// Before is called before everything that is done to the disk, and may look at
-	// it. An error keeps it from happening; ErrShort lets half of a write happen, and
-	// ErrDropped makes a sync lose what it should have written.
+	// Before is called before each operation that changes the disk, and may read the disk.
+	// The operation fails with its error. ErrShort lets half of a write happen, and
+	// ErrDropped makes a sync lose the data.
 	Before func(op Op) error
-	// BeforeRead, if it is set, is called before each read of a file, without locks. An
-	// error is what the read returns.
+	// BeforeRead, if set, is called before each read of a file, without locks. The read
+	// returns its error.
 	BeforeRead func(name string, at int64, size int) error
 	// Capacity is how many bytes can be allocated or written; 0 is no limit.
 	Capacity int64
-	// Lies are promises that the disk does not keep.
+	// Lies are the guarantees that the disk breaks.
 	Lies Lies
 
 	mu      sync.Mutex
@@ -47,20 +47,20 @@ type Disk struct {
 
 // Lies of a disk. They stand for mistakes that the log could make.
 type Lies struct {
-	// LateSync makes the Sync of a file return before it happens: it happens with the
-	// next one. As if a call were answered before its fsync.
+	// LateSync delays each Sync of a file until the next one, as if a call were answered
+	// before its fsync.
 	LateSync bool
-	// KeepRemoved makes Disk.Sync leave out names that were removed: it stays open
-	// which of them are gone. As if a merge did not sync the directory.
+	// KeepRemoved makes Disk.Sync skip removals of names, so that each may be undone by a
+	// power cut, as if a merge did not sync the directory.
 	KeepRemoved bool
 }
 
 // ErrShort in answer to a write: half of it happens.
 var ErrShort = errors.New("short write")
 
-// ErrDropped in answer to the sync of a file: nothing gets to the disk, and what was
-// written counts as clean from then on. It can still be read, but no later sync writes
-// it. Linux does that after a failed fsync.
+// ErrDropped in answer to the sync of a file: the data does not reach the disk, and its
+// pages count as clean from then on. It can still be read, but no later sync writes it.
+// Linux does that after a failed fsync.
 var ErrDropped = fmt.Errorf("dirty pages were dropped: %w", ErrBroken)
 
 // rename is a change of names; from or to can be "".
@@ -327,11 +327,11 @@ func (f *file) Close() error { return f.disk.before("close", f.name) }
 // Unsynced is what a power cut does to writes that were not synced.
 type Unsynced int
 
-// Fates.
+// The kinds.
 const (
 	Lost   Unsynced = iota // none of it is on disk
-	Kept                   // it can be read, but is no more on disk than before: the process was killed
-	Random                 // of every sector, and every change of a name, the coin decides
+	Kept                   // it can be read, but is still not synced: the process was killed
+	Random                 // each sector and each change of a name is kept or lost at random
 )
 
 // Cut returns the disk as it is found after the power was cut, or the process was
@@ -359,7 +359,7 @@ func (d *Disk) Cut(unsynced Unsynced, rng *rand.Rand) *Disk {
 	return after
 }
 
-// copied returns the disk as it is, what is not durable included.
+// copied returns a copy of the disk, including what is not durable.
 func (d *Disk) copied() *Disk {
 	nodes := map[*inode]*inode{nil: nil}
 	same := func(n *inode) *inode {
@@ -381,7 +381,7 @@ func (d *Disk) copied() *Disk {
 	return after
 }
 
-// sectorSizes in bytes. Small ones are of no real disk, but tear more frames.
+// sectorSizes in bytes. No real disk has such small sectors, but they tear more frames.
 var sectorSizes = []int{512, 32}
 
 // cut returns the content with every sector that was not synced kept or lost.

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// begin makes the log ready for appending. It is the first that changes something. What
-// was read counts as durable from then on, because answers may rest on it without
-// anything being appended.
+// begin makes the log ready for appending. It is the first step of opening that changes
+// files. It makes durable what was read, because calls may answer from it without appending
+// a frame.
 func (l *Log) begin(foreign []*segment) error {
 	if err := l.tidy(foreign); err != nil {
 		return err
@@ -54,8 +54,8 @@ func (l *Log) begin(foreign []*segment) error {
 	return nil
 }
 
-// tidy puts aside what is not of this log, and removes segments that were being made when
-// the process or the power went.
+// tidy renames files that do not belong to this log, and removes segments that were not
+// complete when the process ended.
 func (l *Log) tidy(foreign []*segment) error {
 	for _, s := range foreign {
 		if err := l.disk.Rename(s.name, s.name+damagedSuffix); err != nil {
@@ -78,7 +78,7 @@ func (l *Log) tidy(foreign []*segment) error {
 	return nil
 }
 
-// first makes the first segment of a new log.
+// first creates the first segment of a new log.
 func (l *Log) first() error {
 	if _, err := rand.Read(l.store[:]); err != nil {
 		return err
@@ -95,11 +95,12 @@ func (l *Log) first() error {
 	return nil
 }
 
-// secure makes durable what is not known to be: it writes the same bytes again. A sync
-// alone would prove nothing. If an earlier one failed, the system may have marked what it
-// could not write as clean, while reading still returns it. What is torn is cut off.
+// secure makes the end of a segment durable that is not known to be durable: it writes the
+// same bytes again. A sync alone would prove nothing: if an earlier sync failed, the system
+// may have marked the pages that it could not write as clean, and reads still return them.
+// The torn tail is cut off.
 //
-// A segment that others follow gets the frame that says so, unless it has it.
+// A segment that another one follows gets an end frame, unless it has one.
 func (l *Log) secure(s *segment, others []*segment) error {
 	if s.torn > 0 {
 		l.logger.Warn("cutting off the torn end of the log: it was being written when the process or the power went",

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// batch is those who wait for the same sync.
+// batch is the calls that wait for the same sync.
 type batch struct {
 	done    chan struct{}
-	waiting int      // how many, under the log's mu
+	waiting int      // number of calls, under the log's mu
 	upto    Position // set when the sync begins
 	err     error    // set before done is closed
 }
@@ -21,9 +21,9 @@ func (b *batch) finish(err error) {
 	close(b.done)
 }
 
-// Kept returns when everything up to a position is as durable as the log's settings
-// say: on disk or, with SyncEvery and NeverSync, handed to the operating system. It
-// returns the error that stopped the log if that came first, and ctx's if ctx ends.
+// Kept waits until everything up to a position is as durable as the settings of the log
+// demand: on disk or, with SyncEvery and NeverSync, written to the file. It returns the
+// error that stopped the log if that happens before, and ctx's error if ctx ends.
 func (l *Log) Kept(ctx context.Context, upto Position) error {
 	if l.syncEvery > 0 || l.neverSync {
 		return l.Written(upto)
@@ -31,7 +31,7 @@ func (l *Log) Kept(ctx context.Context, upto Position) error {
 	return l.Synced(ctx, upto)
 }
 
-// Synced is Kept with the disk itself, whatever the settings.
+// Synced waits until everything up to a position is on disk, whatever the settings.
 func (l *Log) Synced(ctx context.Context, upto Position) error {
 	b, err := l.join(upto)
 	if b == nil {
@@ -67,13 +67,13 @@ func (l *Log) join(upto Position) (*batch, error) {
 func (l *Log) wakeCommitter() {
 	select {
 	case l.wake <- struct{}{}:
-	default: // it has been woken and has not looked yet
+	default: // it was woken before and has not run since
 	}
 }
 
-// Written returns when everything up to a position is in the file: it then survives
-// the process, though not a power cut. It writes what is missing itself, in the time
-// the disk needs for syncing what came before.
+// Written returns when everything up to a position is in the file: it then survives the
+// process, though not a power cut. It writes the missing bytes itself, also while the disk
+// syncs earlier ones.
 func (l *Log) Written(upto Position) error {
 	l.mu.Lock()
 	done, err := l.written >= upto, l.err
@@ -130,8 +130,8 @@ func (l *Log) leave(s *segment) error {
 	return s.file.Truncate(int64(size)) // gives back what was allocated ahead
 }
 
-// commit runs in the log's one goroutine. It syncs for those who wait as soon as
-// the sync before has returned: while one is under way, the next batch gathers.
+// commit runs in the log's one goroutine. It syncs for waiting calls as soon as the previous
+// sync has returned. While one sync is in flight, calls join the next batch.
 func (l *Log) commit() {
 	defer close(l.stopped)
 	var tick <-chan time.Time
@@ -142,7 +142,7 @@ func (l *Log) commit() {
 	}
 	idle := newStopped()
 	defer idle.Stop()
-	var last Position // that the log was to rest at
+	var last Position // at which the log rested, or tried to
 	for {
 		select {
 		case <-l.closing:
@@ -154,7 +154,7 @@ func (l *Log) commit() {
 		case <-l.wake:
 			l.gather()
 		}
-		_ = l.sync() // those who wait get the error; nobody else can do anything about it
+		_ = l.sync() // the waiting calls get the error
 		if now := l.unrested(); now != last && now > 0 && l.restAfter > 0 && !l.neverSync {
 			last = now
 			idle.Reset(l.restAfter)
@@ -162,7 +162,7 @@ func (l *Log) commit() {
 	}
 }
 
-// newStopped returns a timer that does not run yet.
+// newStopped returns a timer that is not running.
 func newStopped() *time.Timer {
 	t := time.NewTimer(time.Hour)
 	t.Stop()
@@ -179,9 +179,9 @@ func (l *Log) unrested() Position {
 	return l.synced
 }
 
-// gather lets those come back whom the last sync has released: what they append now
-// goes with the next sync, and not with the one after it. It takes no more than half
-// the time that a sync took, and none when as many wait as did then.
+// gather waits for callers that the last sync has released, so that frames which they append
+// now are in the next sync and not in the one after it. It waits for at most half of the
+// time that the last sync took, and not at all if as many calls wait as did then.
 func (l *Log) gather() {
 	began := time.Now()
 	for l.fewer() && time.Since(began) < l.lastSync/2 {
@@ -189,14 +189,14 @@ func (l *Log) gather() {
 	}
 }
 
-// fewer reports whether fewer wait for the next sync than did for the last.
+// fewer reports whether fewer calls wait for the next sync than did for the last.
 func (l *Log) fewer() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.next.waiting < l.lastWaiting
 }
 
-// sync makes durable what has been appended, and releases those who wait for that.
+// sync makes everything appended durable, and releases the calls that wait for it.
 func (l *Log) sync() error {
 	l.mu.Lock()
 	b := l.next

@@ -1,12 +1,12 @@
 // Package wal is an append-only log of frames in numbered segment files, with one
-// fsync for many callers. What the frames say is not its business.
+// fsync for many callers. It does not interpret the bodies of frames.
 //
 //	frame.go    one frame: head, checksums
 //	own.go      the log's own frames, and the note in a segment's head
 //	segment.go  one file: its name and header
 //	log.go      appending
 //	window.go   the last bytes of the log, in memory
-//	commit.go   writing, fsync, and those who wait for them
+//	commit.go   writing, fsync, and the calls that wait for them
 //	space.go    space on the disk, allocated before it is needed
 //	reserve.go  space on the disk that is kept for when it is full
 //	read.go     reading single pieces, and whole segments for a merge
@@ -14,7 +14,7 @@
 //	identify.go opening: which segments there are, and of which store
 //	recover.go  opening: segments are applied one after the other
 //	readahead.go opening: which segments are read meanwhile
-//	reading.go  opening: what a segment says; what a crash leaves, and what only damage can
+//	reading.go  opening: the frames of a segment; telling a torn tail from damage
 //	begin.go    opening: making durable what was read
 //
 // # Order
@@ -27,20 +27,21 @@
 // # A torn tail and damage
 //
 // After a power cut the end of the log may be anything: sectors that were written
-// but not synced are each kept or lost. Every frame carries up to where its segment
-// was durable when the frame was appended. So an unreadable place is a torn tail
-// if no intact frame behind it says that it had been durable, and damage if one
-// does. A torn tail is cut off; damage is an error. A log that rests leaves such
-// proof behind its last frame: see rest.
+// but not synced are each kept or lost. Every frame has the position up to which its segment
+// was durable when the frame was appended. So an unreadable part is damage if an intact
+// frame behind it proves that it had been durable, and a torn tail if none does. A torn tail
+// is cut off; damage is an error. An idle log leaves such proof behind its last frame: see
+// rest.
 //
-// What is read behind the last proof is written again when the log is opened, because
-// reading it does not prove that it is on disk: see secure. Nothing is changed before all
-// of the log has been read.
+// The part of the log behind the last proof is written again when the log is opened, because
+// reading it does not prove that it is on disk: see secure. Nothing is changed before the
+// whole log has been read.
 //
 // # Missing files
 //
-// Segments vouch for each other. The last frame of one names the next, whose header has
-// the salt of the one before. The log says where it begins before it drops a segment.
+// Segments are linked. The last frame of a segment names the next one, whose header has the
+// salt of the segment before it. Before a segment is dropped, a frame records with which
+// segment the log begins then.
 //
 // # Locks
 //

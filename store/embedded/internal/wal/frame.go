@@ -24,13 +24,13 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // checksum continues a CRC-32C.
 func checksum(sum uint32, b []byte) uint32 { return crc32.Update(sum, castagnoli, b) }
 
-// sealer seals and opens the frames of one segment. The salt, which is random, and
-// the frame's offset are part of both checksums: bytes that once were a frame elsewhere,
-// or that a message's body makes look like one, are not accepted as one.
+// sealer seals and opens the frames of one segment. The random salt of the segment and the
+// offset of the frame are part of both checksums, so that a frame of another segment, or a
+// message body that looks like a frame, is not accepted.
 //
-// The checksum of the head alone is there so that a place that is not a frame is
-// recognized without reading what would be its body. All 64 bits of the word and the
-// body are under the CRC-32C as well.
+// The checksum of the head makes it possible to reject bytes that are not a frame without
+// reading the body that they seem to have. The CRC-32C covers all 64 bits of the word and
+// the body.
 type sealer struct {
 	salt [saltSize]byte
 	sum  func(sum uint32, b []byte) uint32
@@ -40,14 +40,14 @@ type sealer struct {
 type frame struct {
 	at     int // of its head, in its segment
 	body   []byte
-	own    bool // the log's, not the caller's
+	own    bool // a frame of the log itself, not of its user
 	synced int  // the segment was durable up to here when the frame was appended; 0: unknown
 }
 
 func (f *frame) end() int { return f.at + frameHead + len(f.body) }
 
-// seal returns the head of a frame whose body's checksum is known, and whose body may be
-// missing from f. It is cheap, because it is made under the log's mutex.
+// seal returns the head of a frame. The checksum of the body is known and f need not have
+// the body, so that seal is cheap: it is called under the log's mutex.
 func (s *sealer) seal(f *frame, sum uint32, length int) [frameHead]byte {
 	word := uint64(length)<<unsyncedBits | uint64(min(f.at-f.synced, unsyncedMost))
 	if f.own {
@@ -74,8 +74,8 @@ func (s *sealer) check(at int, word uint64) uint64 {
 	return uint64(s.placed(0, at, word&(1<<checkAt-1)) & 0xffff)
 }
 
-// open returns the frame at a place in its segment; ok is false if there is none, or
-// not all of it.
+// open returns the frame at an offset of its segment; ok is false if there is none, or only
+// a part of it.
 func (s *sealer) open(segment []byte, at int) (f frame, ok bool) {
 	if len(segment)-at < frameHead {
 		return frame{}, false
@@ -97,7 +97,7 @@ func (s *sealer) open(segment []byte, at int) (f frame, ok bool) {
 	return f, true
 }
 
-// next returns the first intact frame at a place or behind it.
+// next returns the first intact frame at an offset or behind it.
 func (s *sealer) next(segment []byte, at int) (f frame, ok bool) {
 	for ; at+frameHead <= len(segment); at++ {
 		if f, ok := s.open(segment, at); ok {

@@ -64,8 +64,8 @@ func (r *recovery) openSegments() error {
 	return nil
 }
 
-// readHead reads both copies of a segment's header. One that is damaged is damage, even
-// if nothing is lost: it was durable before the segment had its name.
+// readHead reads both copies of a segment's header. A copy that cannot be read is reported
+// as damage even if the other can: both were durable before the segment had its name.
 func (r *recovery) readHead(s *segment) error {
 	data := make([]byte, min(s.size, 2*copyAt))
 	readBlocks(s.file, data)
@@ -102,8 +102,8 @@ func (r *recovery) readHead(s *segment) error {
 
 func allZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
-// checkNumbers compares the numbers in headers with those in names. A segment with
-// another's name is taken for what it is if there is no other with its number.
+// checkNumbers compares the numbers in headers with those in names. A segment with a wrong
+// name is used under its number if no other segment has that number.
 func (r *recovery) checkNumbers() error {
 	l := r.log
 	named := map[uint32]bool{}
@@ -125,8 +125,8 @@ func (r *recovery) checkNumbers() error {
 // named reports whether a segment has the name that it should have.
 func (s *segment) named() bool { return s.name == segmentName(s.number) }
 
-// checkStore takes the store that most segments belong to for this one. In case of doubt
-// it is that of the first.
+// checkStore sets the store of the log to that of most segments, or that of the first
+// segment if there are several such stores.
 func (r *recovery) checkStore() error {
 	l := r.log
 	count, most := map[[storeSize]byte]int{}, 0
@@ -149,8 +149,8 @@ func (r *recovery) checkStore() error {
 	})
 }
 
-// keep leaves out the segments that do not belong here. It reports those for which
-// belongs returns a reason.
+// keep removes segments that do not belong to the log, and reports as damage those for
+// which belongs returns a reason.
 func (r *recovery) keep(belongs func(s *segment) (reason string, ok bool)) error {
 	all := r.log.segments
 	var kept []*segment

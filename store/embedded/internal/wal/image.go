@@ -32,8 +32,8 @@ func (l *Log) Hold() (release func()) {
 	return l.dropping.Unlock
 }
 
-// Images returns what a copy of the log consists of: everything that was appended before,
-// durably, and perhaps some of what was appended since. The caller must have called Hold.
+// Images returns the parts of a copy of the log, which has everything that was appended and
+// durable before the call, and perhaps later frames. The caller must have called Hold.
 func (l *Log) Images(ctx context.Context) ([]Image, error) {
 	l.mu.Lock()
 	segments := l.segments

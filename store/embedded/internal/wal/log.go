@@ -10,11 +10,11 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 )
 
-// Position is a place in the whole log: the bytes appended before it since it was
-// opened. It grows with every frame and means nothing after the log was closed.
+// Position is a position in the whole log: the number of bytes appended before it since the
+// log was opened. It is not valid after the log was closed.
 type Position int64
 
-// Spot is a place in a segment, for reading. The zero Spot is none.
+// Spot is a position in a segment, for reading. The zero Spot is none.
 type Spot struct{ Segment, Offset uint32 }
 
 // Config of a Log. Zero values are defaults.
@@ -29,10 +29,10 @@ type Config struct {
 	// within 1 MiB and 32 MiB, and more in logs beyond 8 GiB. One can become larger by what
 	// was under way when it reached it.
 	SegmentSize int
-	// Needs returns what space is to be kept for a full disk; nil is none. It is called
-	// with locks held and must not call the log.
+	// Needs returns the space to be reserved for the time when the disk is full; nil is none.
+	// It is called with locks held and must not call the log.
 	Needs func() Needs
-	// Salvage makes Open go on behind damage, and report it in Log.Damage.
+	// Salvage makes Open skip damage and list it in Log.Damage.
 	Salvage bool
 	// RestAfter is how long after the last sync the log leaves proof that everything is on
 	// disk, see rest; 0 is never, and so is NeverSync.
@@ -48,12 +48,12 @@ var (
 	// appended, but everything can be read.
 	ErrStopped = errors.New("the log has stopped")
 	ErrClosed  = errors.New("the log is closed")
-	// ErrGivenUp of apply makes Open return that error: nothing is wrong with the log.
+	// ErrGivenUp returned by apply makes Open return that error and not report damage.
 	ErrGivenUp = errors.New("reading the log was given up")
-	// ErrNoSegment means that Read was asked for a segment that there is not.
+	// ErrNoSegment means that Read was asked for a segment that does not exist.
 	ErrNoSegment = errors.New("there is no such segment")
-	// ErrFull means that there is no space for what Admit was asked for. Nothing
-	// happened, and nothing is wrong with the log.
+	// ErrFull means that there is no space for the bytes that Admit was asked for. Nothing
+	// was changed, and the log goes on.
 	ErrFull = disk.ErrFull
 )
 
@@ -92,8 +92,8 @@ type Log struct {
 	reserved int64    // bytes of the reserve
 	largest  int64    // size of the largest segment that was ended
 	full     bool     // nothing new is admitted
-	starved  bool     // something that lets messages go was refused, see Starved
-	next     *batch   // who waits for bytes that no sync under way includes
+	starved  bool     // a call that removes messages was refused, see Starved
+	next     *batch   // calls that wait for the next sync
 	flying   *batch   // who waits for the sync under way; nil if none is
 	err      error    // why nothing can be appended any more
 
@@ -101,7 +101,7 @@ type Log struct {
 	lastSync    time.Duration // how long it took; the committer's own
 
 	low     chan struct{} // gets a value when space becomes scarce
-	wake    chan struct{} // gets a value when somebody waits for the committer
+	wake    chan struct{} // gets a value when a call waits for the committer
 	closing chan struct{}
 	stopped chan struct{} // closed when the committer has returned
 }
@@ -123,9 +123,8 @@ func newLog(c Config) *Log {
 }
 
 // Append puts a frame behind the last one and returns where its body begins and where
-// it ends. It copies body, never waits for I/O and never fails: Kept and Written report
-// whether the frame was stored. Bytes in memory are bounded because callers wait for
-// one of these.
+// it ends. It copies body, does not wait for I/O and does not fail: Kept and Written report
+// whether the frame was stored. Memory is bounded because callers wait for one of them.
 func (l *Log) Append(body []byte) (Spot, Position) {
 	sum := l.sum(0, body) // not under the mutex: it takes as long as copying
 	l.mu.Lock()
@@ -208,7 +207,7 @@ func (l *Log) Close() error {
 	l.growing.Lock() // no segment is begun behind the last frame
 	defer l.growing.Unlock()
 	var err error
-	if l.failure() == nil { // else those who waited have got the error
+	if l.failure() == nil { // otherwise the waiting calls have got the error
 		if err = passing(l.roomToRest()); err == nil { // without space for a rest the log is as durable
 			err = l.rest()
 		}

@@ -6,16 +6,15 @@ import (
 	"fmt"
 )
 
-// The log has frames of its own. An empty frame says nothing itself: the checked length
-// of what was durable before it, which every frame carries, is what it is there for.
-// The others have a kind and a number.
+// The log has frames of its own. An empty frame is there only for the position up to which
+// the segment was durable, which every frame has. The others have a kind and a number.
 const (
 	ownEnd    = 1 // the last frame of a segment: the segment with this number follows
 	ownBegins = 2 // the log begins with this segment: older ones are not needed any more
 
 	ownBody = 5
-	// slack is kept free in every segment for the log's own frames, which nobody admits:
-	// two rests and an end.
+	// slack is kept free in every segment for the log's own frames, for which Admit is not
+	// called: two rests and an end.
 	slack = 2*frameHead + frameHead + ownBody
 )
 
@@ -23,7 +22,7 @@ func ownFrame(kind byte, number uint32) []byte {
 	return binary.BigEndian.AppendUint32([]byte{kind}, number)
 }
 
-// readOwn reads what a frame of the log's own says.
+// readOwn decodes a frame of the log's own.
 func readOwn(body []byte) (kind byte, number uint32, err error) {
 	if len(body) == 0 || body[0] != ownEnd && body[0] != ownBegins {
 		return 0, 0, fmt.Errorf("a frame of the log of kind %.1x: %w", body, ErrNewer)
@@ -35,9 +34,9 @@ func readOwn(body []byte) (kind byte, number uint32, err error) {
 }
 
 // rest makes everything durable and leaves proof of it: an empty frame, and a note in the
-// segment's head. What cannot be read later is then damage and not a torn tail, also
-// when one of the two is damaged as well, and also when the file was cut short. It does
-// nothing when nothing was appended since the last rest, or there is no space for it.
+// segment's head. An unreadable part in front of them is then recognized as damage and not
+// taken for a torn tail, even if one of the two is damaged or the file was cut short. It
+// does nothing if nothing was appended since the last rest, or if there is no space.
 func (l *Log) rest() error {
 	if err := l.sync(); err != nil || !l.addRest() {
 		return err
@@ -76,8 +75,8 @@ func (l *Log) note() error {
 	return s.note(synced)
 }
 
-// note writes up to where a segment is on disk to its head. An older note is as true as a
-// newer one, and so is none: it may be torn.
+// note writes to the head of a segment up to where the segment is on disk. A torn note does
+// no harm: an older note, or none, is also true.
 func (s *segment) note(synced int) error {
 	if synced <= segmentHead || s.lost {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 )
 
-// Read fills b with what stands at a spot: from memory if it was appended a moment
-// ago, else from the file. The caller knows what it asks for, and checks it.
+// Read fills b with the bytes at a spot: from memory if they were appended recently, else
+// from the file. It does not check them; the caller must.
 func (l *Log) Read(b []byte, at Spot) error {
 	l.mu.Lock()
 	recent := l.window.read(b, at.Segment, int(at.Offset))
@@ -37,8 +37,8 @@ func (l *Log) Read(b []byte, at Spot) error {
 	return ErrClosed
 }
 
-// Recent returns the spot from which on everything appended is in memory, for a moment
-// at least.
+// Recent returns the spot from which on everything appended was in memory when it was
+// called.
 func (l *Log) Recent() Spot {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,9 +74,9 @@ func (l *Log) Ends() (oldest, active uint32) {
 }
 
 // Scan calls visit for the frames of the oldest segment, in order. It reads the whole
-// segment into memory first, which it uses again for the next scan: visit must not keep
-// body. What was salvaged when the log was opened is skipped; what
-// cannot be read otherwise is a *DamageError, because messages in memory may need it.
+// segment into memory first, which it reuses for the next scan: visit must not keep body.
+// Damage that was salvaged when the log was opened is skipped; other damage is a
+// *DamageError, because the payloads of live messages may be there.
 func (l *Log) Scan(visit func(at Spot, body []byte) error) error {
 	l.mu.Lock()
 	s := l.segments[0]
@@ -121,11 +121,11 @@ func (l *Log) salvaged(name string) bool {
 	return slices.ContainsFunc(l.damage, func(d DamageError) bool { return d.File == name })
 }
 
-// Drop removes the oldest segment. Nothing may need it any more. First it makes durable
-// everything that was appended, and that the log begins with the next segment: without
-// that, a lost segment would look like a dropped one. It returns when the
-// segment is gone for good: if a power cut could bring it back when its successor is gone,
-// so would messages that the successor had removed.
+// Drop removes the oldest segment, of which nothing may be needed any more. First it makes
+// everything appended durable, and a frame that says that the log begins with the next
+// segment: without that frame, a lost segment would look like a dropped one. It returns when
+// the removal is durable: if a power cut could restore the segment after the next one was
+// dropped, messages that the next one had removed would be restored as well.
 //
 // When it fails with ErrFull, or because ctx ended, the segment is still there.
 func (l *Log) Drop(ctx context.Context) error {
@@ -155,8 +155,8 @@ func (l *Log) Drop(ctx context.Context) error {
 	return l.release(s)
 }
 
-// CheckFiles stops the log when one of its files was removed behind its back: what is
-// written to it would be lost. Not while Drop is called.
+// CheckFiles stops the log if one of its files was removed by another program: writes to it
+// would be lost. It must not be called while Drop runs.
 func (l *Log) CheckFiles() error {
 	l.mu.Lock()
 	segments := l.segments
@@ -173,8 +173,8 @@ func (l *Log) CheckFiles() error {
 	return nil
 }
 
-// release closes the file of a dropped segment when nobody is about to sync it, to write
-// to it or to leave it for the next. It may be the one that was written to last.
+// release closes the file of a dropped segment when no goroutine is about to sync it, write
+// to it or end it. It may be the segment that was written to last.
 func (l *Log) release(s *segment) error {
 	l.syncing.Lock()
 	defer l.syncing.Unlock()
@@ -198,7 +198,7 @@ func (l *Log) discard(name string) error {
 
 const (
 	readBlock = 1 << 20 // bytes read at a time
-	readPage  = 4 << 10 // and where that fails: what a disk loses together is rarely less
+	readPage  = 4 << 10 // bytes read at a time where that fails: disks rarely lose less
 )
 
 // span is a part of a file.

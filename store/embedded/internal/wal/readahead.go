@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// readersMost bounds how many segments are read at a time. More would not help: what
-	// they say is applied by one goroutine.
+	// readersMost bounds how many segments are read at a time. More would not help, because
+	// one goroutine applies their frames.
 	readersMost = 4
 	// readAheadMost bounds the bytes of segments that are in memory at a time, unless there
 	// is only one.
@@ -19,7 +19,7 @@ type readAhead struct {
 	all     []*reading // the oldest segment first
 	most    int        // how many are read at a time
 	started int        // how many of all were begun to be read
-	taken   int        // and to be applied
+	taken   int        // how many of all were returned by next
 	bytes   int        // of segments in memory
 	stopped chan struct{}
 	readers sync.WaitGroup
@@ -41,7 +41,7 @@ func (l *Log) readAhead(read ReadFunc) *readAhead {
 func (a *readAhead) next() *reading {
 	if a.taken > 0 {
 		a.bytes -= a.all[a.taken-1].bytes
-		a.all[a.taken-1] = nil // and what it keeps in memory
+		a.all[a.taken-1] = nil // so that its memory is freed
 	}
 	for a.started < len(a.all) && a.hasRoom() {
 		a.readers.Go(a.all[a.started].run)
@@ -57,7 +57,7 @@ func (a *readAhead) hasRoom() bool {
 	return underWay == 0 || underWay < a.most && a.bytes+a.all[a.started].bytes <= readAheadMost
 }
 
-// stop returns when nothing is read any more.
+// stop ends all reading, and returns when it has ended.
 func (a *readAhead) stop() {
 	close(a.stopped)
 	a.readers.Wait()

@@ -1,15 +1,15 @@
 package wal
 
 const (
-	// What is found in a segment is handed over in batches of a number of frames, or bytes of
-	// frames, and waits in a queue: what a frame says may take more memory than the frame.
+	// Findings are passed on in batches of a number of frames, or bytes of frames, through a
+	// queue of bounded length, because a decoded frame may take more memory than the frame.
 	batchFrames  = 128
 	batchBytes   = 64 << 10
 	batchesAhead = 16
 )
 
-// reading is the reading of one segment, in a goroutine of its own. What it notes in the
-// segment, and in begins, may be used when found is closed.
+// reading reads one segment in a goroutine of its own. The fields of the segment that it
+// sets, and begins, may be used when found is closed.
 type reading struct {
 	*segment
 	read      ReadFunc
@@ -39,7 +39,7 @@ func newReading(s *segment, read ReadFunc, mayBeTorn bool, stopped <-chan struct
 	}
 }
 
-// run reads the segment, until it ends or nobody wants to know more.
+// run reads the segment to its end, or until stop is called.
 func (r *reading) run() {
 	defer close(r.found)
 	if !r.lost && r.all() {
@@ -48,7 +48,7 @@ func (r *reading) run() {
 	r.data, r.batch = nil, nil
 }
 
-// add hands over a finding, with others. It reports whether anybody wants more.
+// add adds a finding to the batch. It returns false if stop was called.
 func (r *reading) add(f finding) bool {
 	r.batch = append(r.batch, f)
 	r.full += f.bytes
@@ -69,7 +69,7 @@ func (r *reading) damaged(offset, bytes int, reason string) bool {
 	return r.add(finding{damage: &DamageError{File: r.name, Offset: offset, Bytes: bytes, Reason: reason}})
 }
 
-// all reads all frames, and reports whether anybody wants to know.
+// all reads all frames. It returns false if stop was called.
 func (r *reading) all() bool {
 	data := make([]byte, r.size)
 	unreadable := readBlocks(r.file, data)
@@ -78,7 +78,7 @@ func (r *reading) all() bool {
 		if !r.damaged(u.from, u.upto-u.from, "cannot be read: "+u.err.Error()) {
 			return false
 		}
-		r.proven = max(r.proven, u.upto) // it was written, and the disk is to blame
+		r.proven = max(r.proven, u.upto) // the disk cannot read what was written, so it is not a torn tail
 	}
 	for at := segmentHead; ; {
 		f, ok := r.open(data, at)
@@ -100,7 +100,7 @@ func (r *reading) all() bool {
 	}
 }
 
-// finish ends at the first place that is not known to have been durable.
+// finish ends the segment at the first offset that is not known to have been durable.
 func (r *reading) finish(at int) bool {
 	at = min(at, len(r.data)) // the end may be missing
 	r.proven = min(r.proven, at)
@@ -111,9 +111,8 @@ func (r *reading) finish(at int) bool {
 	return r.follower > 0 || r.damaged(at, 0, "it was cut short: nothing says that it ended here")
 }
 
-// known returns up to where a segment is known to have been durable: as its note, the
-// frames that can be read, or a segment behind it say. It is called at the first place
-// without an intact frame.
+// known returns up to where a segment is known to have been durable, by its note, its intact
+// frames or a later segment. It is called at the first offset without an intact frame.
 func (r *reading) known(at int) int {
 	switch {
 	case r.asked:
@@ -130,7 +129,7 @@ func (r *reading) known(at int) int {
 	return r.proven
 }
 
-// behind returns where the next intact frame behind a place is, or the end.
+// behind returns the offset of the next intact frame behind an offset, or the end.
 func (r *reading) behind(at int) int {
 	if f, ok := r.next(r.data, at+1); ok {
 		return f.at
@@ -138,7 +137,7 @@ func (r *reading) behind(at int) int {
 	return max(len(r.data), r.proven)
 }
 
-// frame reads what a frame says.
+// frame decodes a frame.
 func (r *reading) frame(f *frame) bool {
 	r.follower, r.rests, r.proven = 0, len(f.body) == 0, max(r.proven, f.synced)
 	found := finding{at: f.at, bytes: f.end() - f.at}
@@ -155,7 +154,7 @@ func (r *reading) frame(f *frame) bool {
 	return r.add(found)
 }
 
-// readOwn notes what a frame of the log's own says.
+// readOwn applies a frame of the log's own.
 func (r *reading) readOwn(f *frame) error {
 	kind, number, err := readOwn(f.body)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 )
 
-// DamageError is a place of the log that cannot be read although it was durable once.
+// DamageError is a part of the log that cannot be read although it was durable.
 type DamageError struct {
 	File   string
 	Offset int
@@ -14,14 +14,14 @@ type DamageError struct {
 	Reason string
 }
 
-// Error returns the place and what is wrong with it, on one line.
+// Error returns file, offset and reason, on one line.
 func (d *DamageError) Error() string {
 	return fmt.Sprintf("%s, offset %d: %s", d.File, d.Offset, d.Reason)
 }
 
-// ReadFunc reads a frame when a log is opened, and returns what applies it, or what is
-// wrong with it. It is called by several goroutines at a time; what it returns is called by
-// one, in the order of the log. What keeps body keeps the whole segment in memory.
+// ReadFunc decodes a frame when a log is opened, and returns a function that applies it, or
+// an error. Several goroutines call a ReadFunc at a time; one calls the functions, in the
+// order of the log. A reference to body keeps the whole segment in memory.
 type ReadFunc func(at Spot, body []byte) (apply func() error, err error)
 
 // Open reads the log from its beginning, applies each frame in order, and makes the log
@@ -31,7 +31,7 @@ type ReadFunc func(at Spot, body []byte) (apply func() error, err error)
 //
 // A torn tail is cut off. Damage, or an error of read or of what it returned, is returned
 // as *DamageError; with Config.Salvage it is skipped and listed by [Log.Damage]. ErrNewer
-// and ErrGivenUp of these functions are returned in any case.
+// and ErrGivenUp from these functions are always returned.
 func Open(c Config, read ReadFunc) (*Log, error) {
 	l := newLog(c)
 	r := &recovery{log: l, salvage: c.Salvage, read: read}
@@ -74,11 +74,11 @@ type recovery struct {
 	readOnly bool
 	read     ReadFunc
 	begins   uint32     // number of the first segment that is needed
-	used     bool       // there is a reserve, which is made later than the first segment
+	used     bool       // there is a reserve file, which is made after the first segment
 	foreign  []*segment // salvaged, but not of this log
 }
 
-// found reports damage, or notes it when it is to be skipped.
+// found returns damage as an error, or adds it to the list when it is to be skipped.
 func (r *recovery) found(d *DamageError) error {
 	if !r.salvage {
 		return d
@@ -110,7 +110,7 @@ func (r *recovery) run() error {
 	return r.complete(previous)
 }
 
-// follows checks that a segment is the one that follows another, nil for none.
+// follows checks that a segment is the successor of another, nil for none.
 func (r *recovery) follows(previous, s *segment) error {
 	if previous == nil {
 		return nil
@@ -133,8 +133,8 @@ func (r *recovery) missing(first, last uint32) error {
 	return r.found(d)
 }
 
-// complete checks that neither the first segments nor the last are missing. What was
-// dropped may still be there: a crash came before that was durable.
+// complete checks that neither the first nor the last segments are missing. Segments that
+// were dropped may still be there, if a crash undid the removal.
 func (r *recovery) complete(last *segment) error {
 	l := r.log
 	if last == nil && r.used {
@@ -164,7 +164,7 @@ func (l *Log) emptyFrom(i int) bool {
 	return true
 }
 
-// apply does what a segment says, as it is read.
+// apply applies the frames of a segment while it is read.
 func (r *recovery) apply(from *reading) error {
 	for batch := range from.found {
 		for i := range batch {

@@ -11,15 +11,15 @@ import (
 
 // Needs is the space that must stay available when the disk is full, in bytes.
 type Needs struct {
-	Drain  int64 // for everything that lets messages go
-	Merge  int64 // for writing again what is needed of all segments
-	Always int64 // for what each merge writes besides
+	Drain  int64 // for all calls that remove messages
+	Merge  int64 // for rewriting what is needed of all segments
+	Always int64 // for what each merge writes in addition
 }
 
 const (
 	reserveName = "reserve"
-	// reserveStep is how much of the reserve is given back to the disk at a time, and
-	// the least that it is worth having a file for.
+	// reserveStep is how much of the reserve is given back to the disk at a time, and the
+	// smallest reserve for which a file is made.
 	reserveStep = 64 << 10
 )
 
@@ -29,7 +29,7 @@ func (l *Log) floor(use Use) int64 {
 		return 0
 	}
 	n := l.needs()
-	// What is written again takes a little more than it did at first.
+	// A rewritten message takes a little more space than before.
 	merge := min(n.Merge, l.largest+l.largest/2) + n.Always
 	if use == Drain {
 		return merge
@@ -44,9 +44,9 @@ func (l *Log) wanted() int64 {
 	return floor + floor/4
 }
 
-// squeezed calls ask, which needs about n bytes, with more and more of the reserve given
-// back to the disk while it returns ErrFull: in steps, because other programs may take what
-// is given back. It is called with growing held.
+// squeezed calls ask, which needs about n bytes. While ask returns ErrFull, it gives back a
+// part of the reserve to the disk and calls ask again. It gives back small parts, because
+// other programs may take the space. It is called with growing held.
 func (l *Log) squeezed(n int, use Use, ask func() error) error {
 	err := ask()
 	if !errors.Is(err, disk.ErrFull) {
@@ -97,7 +97,7 @@ func (l *Log) fillReserve() error {
 	if err := l.resizeReserve(l.wanted()); err != nil || l.reserve.size >= floor {
 		return err
 	}
-	return fmt.Errorf("what is left is kept for messages to go: %w", ErrFull)
+	return fmt.Errorf("the space that is left is reserved for removing messages: %w", ErrFull)
 }
 
 func (l *Log) resizeReserve(size int64) error {
@@ -111,7 +111,7 @@ func (l *Log) resizeReserve(size int64) error {
 	return err
 }
 
-// refuse notes that there was no space for something.
+// refuse records that a use was refused for lack of space.
 func (l *Log) refuse(use Use) {
 	l.noteLow()
 	l.mu.Lock()
@@ -129,7 +129,7 @@ func (l *Log) Low() <-chan struct{} { return l.low }
 func (l *Log) noteLow() {
 	select {
 	case l.low <- struct{}{}:
-	default: // it has been noted and nobody has looked yet
+	default: // a value is there already
 	}
 }
 
@@ -140,8 +140,8 @@ func (l *Log) Scarce() bool {
 	return l.full || l.reserved < l.floor(Add)
 }
 
-// Starved reports whether there was no space to let messages go since it was last asked:
-// then every bit of garbage is worth merging.
+// Starved reports whether a call that removes messages was refused for lack of space since
+// Starved was last called: then any amount of garbage is worth merging.
 func (l *Log) Starved() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -166,15 +166,15 @@ func (l *Log) setFull(full bool) bool {
 	return was
 }
 
-// reserve is a file that does nothing but take up space. It stays open, so that a lack of
-// descriptors does not make it useless.
+// reserve is a file that takes up space. It stays open, so that shrinking it needs no free
+// descriptor.
 type reserve struct {
 	disk disk.Disk
 	file disk.File // nil: not made yet
 	size int64
 }
 
-// resize makes the reserve so large, or as large as the disk allows.
+// resize gives the reserve a size, or the largest size that the disk allows.
 func (r *reserve) resize(size int64) error {
 	if size == r.size {
 		return nil
@@ -204,7 +204,8 @@ func (r *reserve) resize(size int64) error {
 	return nil
 }
 
-// passing returns nil for ErrFull, where a lack of space is no failure.
+// passing returns nil for ErrFull and err otherwise, for uses that may be skipped when there
+// is no space.
 func passing(err error) error {
 	if errors.Is(err, disk.ErrFull) {
 		return nil

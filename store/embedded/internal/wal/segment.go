@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// Version of the format, of frames and of what this project writes into them.
+	// Version of the format: of segments, frames and their bodies.
 	Version = 1
 
 	segmentMagic = "DUEQLOG\n"
@@ -28,8 +28,8 @@ const (
 	copyAt       = 4096 // offset of the second copy of the header: another page
 	segmentHead  = copyAt + headerSize
 
-	// segmentMost is more than any segment has: a file that is larger is not one, and would
-	// not fit into memory.
+	// segmentMost is more bytes than any segment has: a larger file is not a segment, and
+	// might not fit into memory.
 	segmentMost = math.MaxInt32
 
 	logSuffix = ".log"
@@ -43,7 +43,7 @@ const (
 // not know. It is never treated as damage.
 var ErrNewer = errors.New("written by a newer version of dueq")
 
-// identity is what the header of a segment says. It never changes.
+// identity is the content of a segment's header. It never changes.
 type identity struct {
 	number uint32          // never used again
 	store  [storeSize]byte // random, the same in all segments of a store
@@ -61,7 +61,7 @@ type segment struct {
 	base      Position // of its first byte
 	size      int      // bytes appended, written or not, head included
 	limit     int      // the size at which it is full
-	allocated int64    // bytes of the file that cannot fail for want of space
+	allocated int64    // bytes of the file that can be written even if the disk is full
 
 	// Known since the segment was read, when the log was opened.
 	surplus  int64  // bytes of the file that are not read

@@ -7,14 +7,14 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/disk"
 )
 
-// Use is what space is asked for.
+// Use is the purpose for which space is needed.
 type Use int
 
-// What there may be too little space for.
+// The uses.
 const (
 	Add   Use = iota // more messages: refused when the disk is full
-	Drain            // what lets messages go, or moves them: may use the reserve
-	Merge            // what makes space: may use the part of the reserve that Drain may not
+	Drain            // calls that remove or move messages: may use the reserve
+	Merge            // merges, which make space: may use the part of the reserve that Drain may not
 )
 
 const (
@@ -22,11 +22,11 @@ const (
 	allocateMost  = 4 << 20
 )
 
-// Admit makes sure that n bytes can be appended, before anything is changed that they
-// describe. ErrFull if there is no space for them, else the error that
-// stopped the log. Release must be called with the same number afterwards.
+// Admit makes sure that n bytes can be appended. It is called before the change that they
+// record is made. It returns ErrFull if there is no space, or the error that stopped the
+// log. After success, Release must be called with the same number.
 //
-// It may wait for the disk: for a segment to be made, or space to be allocated.
+// It may wait for the disk until a segment is made or space is allocated.
 func (l *Log) Admit(n int, use Use) error {
 	if done, err := l.promise(n, use); done || err != nil {
 		return err
@@ -34,7 +34,7 @@ func (l *Log) Admit(n int, use Use) error {
 	l.growing.Lock()
 	defer l.growing.Unlock()
 	for {
-		// Somebody else may have made the space, or have been promised what was just made.
+		// Another call may have made the space, or may have got what was just made.
 		if done, err := l.promise(n, use); done || err != nil {
 			return err
 		}
@@ -48,8 +48,8 @@ func (l *Log) Admit(n int, use Use) error {
 	}
 }
 
-// makeRoom makes space for n bytes more. On a full disk it asks for no more than that,
-// and then for what the use may have of the reserve. It is called with growing held.
+// makeRoom makes space for n more bytes. On a full disk it asks for exactly that many, then
+// takes what the use may have of the reserve. It is called with growing held.
 func (l *Log) makeRoom(n int, use Use) error {
 	if use == Add {
 		if err := l.fillReserve(); err != nil {
@@ -63,14 +63,14 @@ func (l *Log) makeRoom(n int, use Use) error {
 	return err
 }
 
-// Release gives back what Admit promised.
+// Release ends the promise of an Admit.
 func (l *Log) Release(n int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.promised -= n
 }
 
-// promise reports whether the space is there already.
+// promise promises n bytes if the space is allocated already, and reports whether it is.
 func (l *Log) promise(n int, use Use) (done bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,7 +79,7 @@ func (l *Log) promise(n int, use Use) (done bool, err error) {
 	case l.err != nil:
 		return false, l.err
 	case l.full && use == Add:
-		return false, fmt.Errorf("what is left is kept for messages to go: %w", ErrFull)
+		return false, fmt.Errorf("the space that is left is reserved for removing messages: %w", ErrFull)
 	case s.size >= s.limit, int64(s.size+l.promised+n+slack) > s.allocated:
 		return false, nil
 	case use == Add && l.reserved < l.floor(Add):
@@ -114,8 +114,8 @@ func (l *Log) grow(n, ahead int) error {
 	return nil
 }
 
-// roll begins a new segment. What was promised in the old one may be appended to the
-// new one. It is called with growing held.
+// roll begins a new segment. Bytes promised in the old one may be appended to the new one.
+// It is called with growing held.
 func (l *Log) roll(n int) error {
 	l.mu.Lock()
 	old, promised, oldest := l.active(), l.promised, l.segments[0]
@@ -166,8 +166,8 @@ func (l *Log) limit(total int64) int {
 	return int(min(max(total/16, least), max(usual, total/256), most))
 }
 
-// publish makes s the active segment, unless more has been promised meanwhile than there is
-// space for in it: then it returns what s must have.
+// publish makes s the active segment, unless more bytes have been promised meanwhile than s
+// has space for: then it returns how many s must have.
 func (l *Log) publish(s *segment, n int) (missing int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -186,7 +186,8 @@ func (l *Log) publish(s *segment, n int) (missing int64, err error) {
 	return 0, nil
 }
 
-// cannotGrow returns the error of a full disk, which may pass; any other stops the log.
+// cannotGrow returns the error of a full disk, after which the log goes on; any other error
+// stops the log.
 func (l *Log) cannotGrow(err error) error {
 	if errors.Is(err, disk.ErrFull) {
 		return err

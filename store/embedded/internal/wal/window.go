@@ -6,15 +6,15 @@ const (
 	chunkSize     = 256 << 10
 	windowSize    = 4 << 20 // bytes of written frames that stay in memory
 	freeMost      = 4       // chunks that are kept to be used again
-	unwrittenMost = 1 << 20 // bytes that may wait for somebody to write them
+	unwrittenMost = 1 << 20 // bytes that may wait to be written
 )
 
-// window is the end of the log in memory: everything that is not written yet, and
-// what was written last, so that messages which are consumed soon are not read from
-// a file. It is used under Log.mu.
+// window is the end of the log in memory: all bytes that are not written yet, and those
+// written last, so that messages which are consumed soon are not read from a file. It is
+// used under Log.mu.
 type window struct {
 	chunks []*chunk
-	free   []*chunk // forgotten ones, whose memory the next take
+	free   []*chunk // their memory is used again
 }
 
 // chunk is a run of bytes of one segment. Bytes are added to it and do not change until it
@@ -41,7 +41,7 @@ func (w *window) add(s *segment, head, body []byte) {
 	last.data = append(append(last.data, head...), body...)
 }
 
-// chunk returns an empty chunk that has room for a frame.
+// chunk returns an empty chunk with space for a frame.
 func (w *window) chunk(size int) *chunk {
 	if n := len(w.free); n > 0 && size <= chunkSize {
 		c := w.free[n-1]
