@@ -105,7 +105,12 @@ func (c *Client) Queue(name string) *Queue {
 	if err := store.ValidateQueue(name); err != nil {
 		return &Queue{client: c, name: name, invalid: err}
 	}
-	return c.queues.Get(name, func(name string) *Queue { return &Queue{client: c, name: name, learning: make(chan struct{}, 1)} })
+	return c.queues.Get(name, func(name string) *Queue {
+		return &Queue{
+			client: c, name: name, learning: make(chan struct{}, 1),
+			bell: consumer.NewBell(c.open, &c.running, c.store, name),
+		}
+	})
 }
 
 // idleAfter is after how long a Queue is given back that nobody has asked for.

@@ -19,8 +19,8 @@ type Queue struct {
 	name    string
 	invalid error // a bad name: returned by every method
 	turn    route.RoundRobin
-	polled  atomic.Uint64 // where Receive looks first
-	bell    consumer.Bell // for those who wait in Receive
+	polled  atomic.Uint64  // where Receive looks first
+	bell    *consumer.Bell // for those who wait in Receive
 
 	learning chan struct{} // has a token while a caller of learn asks the store
 }

@@ -71,11 +71,7 @@ func (c ReceiveOptions) complete() (ReceiveOptions, error) {
 
 // receive polls, for as long as it is to wait.
 func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, error) {
-	found, err := q.bell.Wait(ctx, c.Wait,
-		func() ([]*consumer.Held, time.Duration, error) { return q.poll(ctx, c) },
-		func(heard uint64) (<-chan struct{}, func()) {
-			return q.bell.Join(q.client.open, &q.client.running, q.client.store, q.name, heard)
-		})
+	found, err := q.bell.Wait(ctx, c.Wait, func() ([]*consumer.Held, time.Duration, error) { return q.poll(ctx, c) })
 	if len(found) == 0 {
 		return nil, err
 	}

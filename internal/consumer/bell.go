@@ -14,8 +14,14 @@ const linger = time.Minute
 
 // Bell rings for all callers that wait for messages of a queue when the store hints at
 // some. One watch serves them all. It begins with the first that waits and ends when
-// nobody has waited for a while. The zero Bell is ready to use.
+// nobody has waited for a while. The watch is shared, so it outlives its callers: it ends with
+// life, in running.
 type Bell struct {
+	life    context.Context //nolint:containedctx // of the client, whose callers share the watch
+	running *sync.WaitGroup
+	store   store.Store
+	queue   string
+
 	mu      sync.Mutex
 	heard   uint64 // hints so far
 	waiting map[chan struct{}]struct{}
@@ -23,20 +29,22 @@ type Bell struct {
 	rest    *time.Timer        // calls stop
 }
 
-// Heard returns how many hints there have been. A caller asks before it looks for
-// messages, and passes the answer to Join, so that it misses no hint in between.
-func (b *Bell) Heard() uint64 {
+// NewBell returns a bell for a queue. It makes no call before somebody waits.
+func NewBell(life context.Context, running *sync.WaitGroup, s store.Store, queue string) *Bell {
+	return &Bell{life: life, running: running, store: s, queue: queue}
+}
+
+// hints returns how many hints there have been. A caller asks before it looks for
+// messages, and passes the answer to join, so that it misses no hint in between.
+func (b *Bell) hints() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.heard
 }
 
-// Join returns a channel that receives at every hint after the first heard ones, until
-// leave is called. A watch that begins now sends one as soon as it listens. The watch is
-// shared, so it outlives the caller: it ends with life, in running.
-func (b *Bell) Join(
-	life context.Context, running *sync.WaitGroup, s store.Store, queue string, heard uint64,
-) (rung <-chan struct{}, leave func()) {
+// join returns a channel that receives at every hint after the first heard ones, until
+// leave is called. A watch that begins now sends one as soon as it listens.
+func (b *Bell) join(heard uint64) (rung <-chan struct{}, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting == nil {
@@ -46,9 +54,9 @@ func (b *Bell) Join(
 		b.rest.Stop()
 	}
 	if b.stop == nil {
-		ctx, stop := context.WithCancel(life)
+		ctx, stop := context.WithCancel(b.life)
 		b.stop = stop
-		running.Go(func() { b.watch(ctx, s, queue) })
+		b.running.Go(func() { b.watch(ctx) })
 	}
 	mine := make(chan struct{}, 1)
 	if b.heard != heard {
@@ -79,10 +87,10 @@ func (b *Bell) endWatch() {
 
 // watch goes on after errors: callers that wait also look without a hint, and report
 // what they find.
-func (b *Bell) watch(ctx context.Context, s store.Store, queue string) {
+func (b *Bell) watch(ctx context.Context) {
 	const again = time.Second
 	for ctx.Err() == nil {
-		_ = s.Watch(ctx, queue, func(store.Event) { b.ring() })
+		_ = b.store.Watch(ctx, b.queue, func(store.Event) { b.ring() })
 		timer := time.NewTimer(again)
 		select {
 		case <-timer.C:

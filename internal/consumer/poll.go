@@ -123,19 +123,15 @@ func (r *round) outcome(ctx context.Context) ([]*Held, time.Duration, error) {
 
 // Wait polls for up to span: at once, when the last poll said that something will be due, at
 // hints, and every 2 s. It ends when a poll finds something, or has an error that waiting does
-// not mend, and returns what the last one did. join returns the channel of [Bell.Join] for the
-// hints after the first heard ones.
-func (b *Bell) Wait(
-	ctx context.Context, span time.Duration, poll func() ([]*Held, time.Duration, error),
-	join func(heard uint64) (rung <-chan struct{}, leave func()),
-) ([]*Held, error) {
+// not mend, and returns what the last one did.
+func (b *Bell) Wait(ctx context.Context, span time.Duration, poll func() ([]*Held, time.Duration, error)) ([]*Held, error) {
 	end := time.Now().Add(span)
-	heard := b.Heard()
+	heard := b.hints()
 	found, wait, err := poll()
 	if span == 0 || len(found) > 0 || !worthWaiting(err) {
 		return found, err
 	}
-	rung, leave := join(heard)
+	rung, leave := b.join(heard) //nolint:contextcheck // the watch is shared, and outlives this caller
 	defer leave()
 	for {
 		if err != nil {
