@@ -113,22 +113,14 @@ func TestBackup_UnderLoad(t *testing.T) {
 func TestBackup_CopyAndStoreAreIndependent(t *testing.T) {
 	t.Parallel()
 	s, dir := backupRig(t)
-	for n := range 50 {
-		if err := pushNumbered(t.Context(), s, "p", n+1); err != nil {
-			t.Fatal(err)
-		}
-	}
 	copied := dir + ".backup"
+	pushAll(t, s, 1, 50)
 	if err := s.Backup(t.Context(), copied); err != nil {
 		t.Fatal(err)
 	}
 	before := logsOf(t, dir)
 	other := mustHold(t, copied, 50)
-	for n := 50; n < 100; n++ {
-		if err := pushNumbered(t.Context(), other, "p", n+1); err != nil {
-			t.Fatal(err)
-		}
-	}
+	pushAll(t, other, 51, 100)
 	for oldest, last := other.log.Ends(); oldest < last; oldest, _ = other.log.Ends() {
 		if err := other.care.merge(t.Context(), oldest); err != nil {
 			t.Fatal(err)
@@ -141,6 +133,16 @@ func TestBackup_CopyAndStoreAreIndependent(t *testing.T) {
 	mustClose(t, s)
 	mustClose(t, mustHold(t, dir, 50))
 	mustClose(t, mustHold(t, copied, 100))
+}
+
+// pushAll pushes the messages with the numbers from first to last.
+func pushAll(t *testing.T, s *Store, first, last int) {
+	t.Helper()
+	for n := first; n <= last; n++ {
+		if err := pushNumbered(t.Context(), s, "p", n); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 func logsOf(t *testing.T, dir string) (all []string) {
@@ -162,12 +164,8 @@ func logsOf(t *testing.T, dir string) (all []string) {
 func TestBackup_SharesFilesThatNeverChange(t *testing.T) {
 	t.Parallel()
 	s, dir := backupRig(t)
-	for n := range 50 {
-		if err := pushNumbered(t.Context(), s, "p", n+1); err != nil {
-			t.Fatal(err)
-		}
-	}
 	copied := dir + ".backup"
+	pushAll(t, s, 1, 50)
 	if err := s.Backup(t.Context(), copied); err != nil {
 		t.Fatal(err)
 	}
