@@ -20,7 +20,7 @@ type benchResult struct{ *bench.Report }
 
 func (r benchResult) text() string { return r.Text() }
 
-// The limits of the flags: what is a typing error rather than a wish.
+// The limits of the flags: larger values are taken for typing errors.
 const (
 	maxBenchMessages   = 10_000_000
 	maxBenchBody       = 256 << 10 // of a queue with default settings
@@ -104,8 +104,8 @@ func (a *app) runBench(ctx context.Context, c bench.Config, name string) error {
 	return a.print(benchResult{report})
 }
 
-// benchProgress returns what shows how far it is, on a terminal, and what takes that
-// off the screen.
+// benchProgress returns a function that shows the progress on a terminal, and one that
+// removes it from the screen.
 func (a *app) benchProgress() (show func(what string, round, of int), end func()) {
 	if !term.IsTerminal(a.err) {
 		return func(string, int, int) {}, func() {}

@@ -69,7 +69,7 @@ func (a *app) demo(ctx context.Context, q *dueq.Queue, length time.Duration) err
 	return nil
 }
 
-// unused refuses a queue with messages in it: they would be taken for flights.
+// unused returns an error if the queue has messages: the demo would take them for flights.
 func unused(ctx context.Context, q *dueq.Queue) error {
 	s, err := q.Stats(ctx)
 	if errors.Is(err, dueq.ErrNotFound) {
@@ -97,8 +97,7 @@ func (a *app) demoScreen(length time.Duration) func(demo.View) {
 	return demo.Log(a.out)
 }
 
-// storeName names the store that is used for people: its URL without user, password and
-// options.
+// storeName returns the store's URL without user, password and options, to be shown.
 func storeName(text string) string {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {

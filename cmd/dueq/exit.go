@@ -23,15 +23,15 @@ const (
 	exitRefused     = 6
 )
 
-// What commands find out for themselves.
+// Errors of the command itself.
 var (
 	errUsage   = errors.New("usage")
 	errEmpty   = errors.New("nothing is due")
 	errRefused = errors.New("refused")
 )
 
-// exitCode is the one place where an error becomes an exit code. Of an error that
-// joins several, the first row that fits counts.
+// exitCode returns the exit code of an error. If several errors are joined, the first row of
+// the table that matches counts.
 func exitCode(err error) int {
 	for _, row := range [...]struct {
 		of   error
@@ -75,8 +75,8 @@ func (e *usageError) Error() string        { return e.err.Error() }
 func (e *usageError) Unwrap() error        { return e.err }
 func (e *usageError) Is(target error) bool { return target == errUsage }
 
-// oneLine returns what is printed about err: one line, harmless for a terminal, not
-// endless, and without the store's password.
+// oneLine returns the text of err to be printed: one line of limited length, escaped for
+// terminals, and without the store's password.
 func oneLine(err error, storeURL string) string {
 	const most = 2000
 	text := err.Error()
@@ -118,7 +118,7 @@ func passwords(storeURL string) []string {
 	return slices.DeleteFunc(found, func(s string) bool { return s == "" })
 }
 
-// forms returns how a password may be written in an error, the longest first.
+// forms returns the encodings in which an error may have a password, the longest first.
 func forms(password string) []string {
 	quoted := fmt.Sprintf("%q", password)
 	all := []string{quoted[1 : len(quoted)-1], password}

@@ -14,7 +14,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 )
 
-// importResult counts what became of the lines. Blank lines are not counted.
+// importResult counts the lines by their results. Blank lines are not counted.
 type importResult struct {
 	Queue     string `json:"queue"`
 	Lines     int    `json:"lines"`
@@ -33,8 +33,8 @@ func (r *importResult) text() string {
 	return text + "\n"
 }
 
-// err is why not everything is stored, if so. Duplicates are what a second import
-// of the same file should give, so they are no error.
+// err returns why some messages are not stored, nil if all are. Duplicates are no error: a
+// second import of the same file has them.
 func (r *importResult) err() error {
 	switch {
 	case r.Bad > 0:
@@ -105,7 +105,7 @@ func (a *app) progress(queue string, size int64) func(r *importResult, read int6
 	return drawProgress(a.err, queue, size)
 }
 
-// drawEvery is how often the progress is drawn, to cost nothing.
+// drawEvery is how often the progress is drawn: rarely enough to cost almost nothing.
 const drawEvery = 100 * time.Millisecond
 
 func drawProgress(w io.Writer, queue string, size int64) func(r *importResult, read int64, done bool) {

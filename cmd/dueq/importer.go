@@ -12,7 +12,8 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/jsonl"
 )
 
-// A batch is sent when it has either; together they bound the memory of an import.
+// A batch is sent when it has that many messages or bytes, which bounds the memory of an
+// import.
 const (
 	batchMessages = 2000
 	batchBytes    = 4 << 20
@@ -86,8 +87,8 @@ func (i *importer) flush(ctx context.Context) error {
 	return err
 }
 
-// count books one result. It returns the errors that are not about this message but
-// about the store.
+// count counts one result. It returns errors that are about the store and not about the
+// message.
 func (i *importer) count(line int, err error) error {
 	switch {
 	case err == nil:
@@ -108,9 +109,9 @@ func (i *importer) count(line int, err error) error {
 
 // replay maps the times of a recorded schedule to now.
 type replay struct {
-	speed float64 // 0: no replay, times are as they stand
+	speed float64 // 0: no replay, times are not changed
 	start time.Time
-	first time.Time // due time that means start
+	first time.Time // the due time that is mapped to start
 }
 
 // see learns the first due time.
@@ -132,7 +133,8 @@ func (r *replay) schedule(m jsonl.Message) (time.Time, time.Duration) {
 	return time.Time{}, max(0, r.compress(m.Due.Sub(r.first))-time.Since(r.start))
 }
 
-// compress divides a span; what is too long for a time.Duration becomes the longest.
+// compress divides a span by the speed; a result that is too long becomes the longest
+// time.Duration.
 func (r *replay) compress(d time.Duration) time.Duration {
 	const longest = math.MaxInt64
 	scaled := float64(d) / r.speed

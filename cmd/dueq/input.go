@@ -28,9 +28,9 @@ func (a *app) openInput(ctx context.Context, name string) (io.ReadCloser, int64,
 	return f, info.Size(), nil
 }
 
-// interruptible returns a reader of in whose Read ends with ctx. Reading a terminal or
-// a pipe cannot be broken off; the goroutine that is caught in it ends with its input,
-// or with the process.
+// interruptible returns a reader of in whose Read ends with ctx. Reading a terminal or a pipe
+// cannot be interrupted: the goroutine that reads it ends when the input or the process
+// does.
 func interruptible(ctx context.Context, in io.Reader) io.ReadCloser {
 	out, copied := io.Pipe()
 	stop := context.AfterFunc(ctx, func() { _ = copied.CloseWithError(ctx.Err()) }) // always nil

@@ -2,8 +2,7 @@ package main
 
 import "github.com/redis/go-redis/v9/logging" //nolint:depguard // see quiet
 
-// quiet keeps the Redis client, which has a log for the whole process, from writing to
-// standard error whatever fails and is tried again. What matters is in the error that a
-// command ends with, or in the library's own log. Only a program may decide that, not a
-// library.
+// quiet turns off the log of the Redis client, which is one for the whole process and has
+// each failure that is retried. The error of the command and the log of the library have
+// what matters. A library must not turn it off, but a program may.
 func quiet() { logging.Disable() }

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 )
 
-// delivery is a message that was handed over.
+// delivery is a message that was received.
 type delivery struct {
 	ID    string `json:"id"`
 	Queue string `json:"queue"`
@@ -126,8 +126,8 @@ func (a *app) settle(ctx context.Context, d *dueq.Delivery, release bool) error 
 	return d.Ack(ctx)
 }
 
-// giveBack releases what was received and not settled because of err, so that nobody
-// has to wait for the leases to end.
+// giveBack releases deliveries that were not settled because of err, so that they can be
+// delivered again before their leases end.
 func giveBack(ctx context.Context, rest []*dueq.Delivery, err error) error {
 	for _, d := range rest {
 		_ = d.Release(ctx, 0) // if it fails the lease runs out; err is what is reported

@@ -51,7 +51,7 @@ func (c *content) headerText() string {
 	return strings.Join(parts, " ")
 }
 
-// record is a message as it lies in the store.
+// record is a message in the store.
 type record struct {
 	ID    string     `json:"id"`
 	Queue string     `json:"queue"`
@@ -103,8 +103,8 @@ func newRecord(r dueq.Record) record {
 // when returns the instant that the message has in its state: only one of them is set.
 func (r *record) when() string { return cmp.Or(r.Due, r.LeasedUntil, r.DiedAt, r.EndedAt) }
 
-// wholeRunes takes off the beginning of a character that a cut has left at the end,
-// so that text stays text.
+// wholeRunes removes an incomplete character at the end of a body that was cut, so that text
+// stays valid text.
 func wholeRunes(body []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(body); n++ {
 		last := body[len(body)-n:]
@@ -118,8 +118,8 @@ func wholeRunes(body []byte) []byte {
 	return body
 }
 
-// timestamp is how instants are written everywhere: UTC, to the millisecond. The zero
-// time is "".
+// timestamp formats an instant as all output has it: UTC, to the millisecond. The zero time
+// is "".
 func timestamp(t time.Time) string {
 	if t.IsZero() {
 		return ""

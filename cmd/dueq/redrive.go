@@ -18,7 +18,7 @@ type redriveResult struct {
 
 func (r redriveResult) text() string { return counted(r.DryRun, "redriven", r.Redriven) }
 
-// counted says what was done, or would be, to a number of messages.
+// counted returns what was done, or with --dry-run would be done, to a number of messages.
 func counted(dryRun bool, done string, n int) string {
 	if dryRun {
 		done = "would be " + done + ":"

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 )
 
-// console is everything a command touches besides the store.
+// console is what a command reads and writes besides the store.
 type console struct {
 	in       io.Reader
 	out, err io.Writer
@@ -23,7 +23,7 @@ type app struct {
 	console
 	store    string     // --store
 	output   string     // --output
-	logLevel slog.Level // of what the library has to say about the store
+	logLevel slog.Level // of the library's log
 	started  bool       // the command line was understood
 }
 
@@ -98,14 +98,13 @@ func (a *app) do(act action) func(*cobra.Command, []string) error {
 	}
 }
 
-// result is what a command has found out. As JSON it is the value itself.
+// result is the result of a command. Its JSON is the value itself.
 type result interface {
-	// text returns the result for people: lines with everything escaped that came from
-	// a store.
+	// text returns the result as lines of text, in which all data from a store is escaped.
 	text() string
 }
 
-// print writes a result as --output says.
+// print writes a result in the format of --output.
 func (a *app) print(r result) error {
 	text := []byte{}
 	if a.output == formatJSON {

@@ -66,7 +66,7 @@ func newQueueStats(s dueq.Stats) queueStats {
 
 type statsResult []queueStats
 
-// text leaves out the counters of what rarely happens; they are in the JSON.
+// text has the common counters only; the JSON has all.
 func (r statsResult) text() string {
 	rows := make([][]string, len(r))
 	for i, s := range r {
@@ -112,7 +112,7 @@ object per queue; counters are those since the queue was made.`,
 	return cmd
 }
 
-// stats returns those of one queue, or of every queue.
+// stats returns the statistics of one queue, or of every queue.
 func stats(ctx context.Context, client *dueq.Client, queue string, one bool) ([]dueq.Stats, error) {
 	if !one {
 		return client.Stats(ctx)

@@ -66,8 +66,8 @@ func (a *app) openURL(ctx context.Context, url string) (*dueq.Client, error) {
 	return client, err
 }
 
-// logger passes on what the library reports: errors, and warnings (of a Redis that may
-// lose messages, of a consumer's troubles) to commands that put messages in or go on.
+// logger writes the library's log to standard error: errors, and for commands that send
+// messages or run for long also warnings, such as that a Redis may lose messages.
 func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{
 		Level: a.logLevel,
@@ -80,7 +80,7 @@ func (a *app) logger() *slog.Logger {
 	}))
 }
 
-// warned makes a command pass on warnings too, if it turns out to need them.
+// warned makes cmd log warnings of the library, too, if needed returns true when it runs.
 func (a *app) warned(cmd *cobra.Command, needed func() bool) *cobra.Command {
 	cmd.PreRun = func(*cobra.Command, []string) {
 		if needed() {

@@ -1,4 +1,4 @@
-// Package idle gives back what has not been used for a while.
+// Package idle frees values that have not been used for a while.
 package idle
 
 import (
@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Map keeps values by key until they have not been asked for in a whole period. A value that
-// is dropped may still be in use: then there are two of a key for a while. It is safe for
+// Map keeps values by key, and drops a value that Get has not returned for a whole period. A
+// dropped value may still be in use: then a key has two values for a while. It is safe for
 // concurrent use.
 type Map[K comparable, V any] struct {
 	keep   func(V) bool
 	ticker *Ticker
 
 	mu    sync.Mutex
-	young map[K]V // asked for in this period
-	old   map[K]V // only before it
+	young map[K]V // used in this period
+	old   map[K]V // used in the period before only
 }
 
 // NewMap returns an empty Map. keep, if it is not nil, reports whether a value must not be
@@ -47,8 +47,8 @@ func (m *Map[K, V]) Get(key K, create func(K) V) V {
 	return v
 }
 
-// rotate begins another period and drops what was not asked for in the one before. It
-// returns how many values there still are.
+// rotate begins another period and drops the values that were not used in the last one. It
+// returns how many values are left.
 func (m *Map[K, V]) rotate() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,23 +88,24 @@ func (m *Map[K, V]) All(visit func(K, V)) {
 	}
 }
 
-// Ticker calls a function at the end of each period for as long as there is something to
-// look after: it starts no goroutine, and no timer before Start is called.
+// Ticker calls a function at the end of each period, from Start until the function returns 0.
+// It has no goroutine, and no timer before Start.
 type Ticker struct {
 	period time.Duration
 	tick   func() (remaining int)
 
 	mu      sync.Mutex
-	timer   *time.Timer // nil: there is nothing to look after
+	timer   *time.Timer // nil: it is not running
 	stopped bool
 }
 
-// NewTicker returns a Ticker. tick returns how much it will have to look after next time.
+// NewTicker returns a Ticker. tick returns how many values are left; 0 ends the ticking until
+// the next Start.
 func NewTicker(period time.Duration, tick func() (remaining int)) *Ticker {
 	return &Ticker{period: period, tick: tick}
 }
 
-// Start says that there is something to look after.
+// Start begins ticking, unless the Ticker is running.
 func (t *Ticker) Start() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -115,7 +116,7 @@ func (t *Ticker) Start() {
 
 func (t *Ticker) run() {
 	t.mu.Lock()
-	t.timer = nil // what comes from now on starts it again
+	t.timer = nil // the next Start starts it again
 	t.mu.Unlock()
 	if t.tick() > 0 {
 		t.Start()

@@ -61,7 +61,8 @@ func exitOnPoison(ctx context.Context, d *dueq.Delivery) error {
 }
 
 // hoard kills its process once many messages are leased, all but one of them unstarted. It
-// does so anyway: what waits for a worker is soon released. A send to another queue
+// kills it after a while in any case, because messages that wait for a worker are released
+// soon. A send to another queue
 // returns when the acks before it are on disk, too: what Stats counts may not be yet.
 func hoard(q, other *dueq.Queue) dueq.Handler {
 	const every, many = 50, 100
@@ -98,7 +99,7 @@ func stores(t *testing.T) map[string]string {
 	}
 }
 
-// onQueue opens the store for as long as do takes, for a file: store has one process at a time.
+// onQueue opens the store while do runs, because a file: store has one process at a time.
 func onQueue(t *testing.T, url string, do func(q *dueq.Queue)) {
 	t.Helper()
 	client, err := dueq.Open(t.Context(), url, nil)

@@ -27,7 +27,7 @@ type job struct {
 	Role     string // "producer", "consumer", or one of poison_test.go and recurring_test.go
 	Store    string
 	Flights  string // file: JSON array of the flights with their mapped due times
-	Progress string // producer: file with the number of flights that are surely stored
+	Progress string // producer: file with the number of flights that are known to be stored
 	Log      string // consumer: file that gets a line for every delivery
 }
 
@@ -54,8 +54,8 @@ func runRole(ctx context.Context, j job) error {
 	return consume(ctx, q, j)
 }
 
-// produce goes on where the process before it was killed. The batch that was under
-// way then may be stored already; its keys tell.
+// produce continues where the process before it was killed. The batch that was in flight
+// then may be stored already: then its keys are refused as duplicates.
 func produce(ctx context.Context, q *dueq.Queue, j job) error {
 	var flights []flight
 	data, err := os.ReadFile(j.Flights)
@@ -102,7 +102,7 @@ func sendAll(ctx context.Context, q *dueq.Queue, flights []flight) error {
 	return nil
 }
 
-// progress is 0 as long as there is no file.
+// progress returns the number in the file, 0 if there is no file.
 func progress(file string) (int, error) {
 	data, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -114,8 +114,8 @@ func progress(file string) (int, error) {
 	return strconv.Atoi(string(data))
 }
 
-// saveProgress replaces the file at once, so that a kill leaves the old number or the
-// new one.
+// saveProgress replaces the file atomically, so that a kill leaves the old number or the new
+// one.
 func saveProgress(file string, n int) error {
 	next := file + ".next"
 	if err := os.WriteFile(next, []byte(strconv.Itoa(n)), 0o600); err != nil {

@@ -7,26 +7,26 @@ import (
 	"sync"
 )
 
-// Lane is a caller's name with the number of its last call. It has one call under way at a
-// time, and each call that is not a repetition needs a higher number.
+// Lane is a caller's name with the number of its last call. At most one call of a lane is in
+// flight at a time, and each call that is not a repetition needs a higher number.
 type Lane[S any] struct {
 	Name   string
 	Number uint64
 	State  S // what the caller keeps of the lane's calls
 }
 
-// Pool has as many lanes as were in use at a time. The zero value is not usable.
+// Pool has as many lanes as have been in use at the same time. The zero value is not usable.
 type Pool[S any] struct {
 	name string
 	mu   sync.Mutex
-	free []*Lane[S] // a stack: a caller that is not busy uses few names
+	free []*Lane[S] // a stack, so that a caller with few calls uses few names
 	made int
 }
 
-// NewPool returns a pool whose lanes are called after name.
+// NewPool returns a pool of lanes whose names begin with name.
 func NewPool[S any](name string) *Pool[S] { return &Pool[S]{name: name} }
 
-// Take returns a lane that nobody else uses until it is given back.
+// Take returns a lane for the caller's exclusive use until Give.
 func (p *Pool[S]) Take() *Lane[S] {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -39,7 +39,7 @@ func (p *Pool[S]) Take() *Lane[S] {
 	return &Lane[S]{Name: p.name + "-" + strconv.Itoa(p.made)}
 }
 
-// Give takes a lane back.
+// Give returns a lane to the pool.
 func (p *Pool[S]) Give(l *Lane[S]) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -55,19 +55,19 @@ func (p *Producer) setAside(l *lane.Lane[none], to store.Partition, messages []s
 		return
 	}
 	select {
-	case oldest.token <- struct{}{}: // and never given back: it is over
+	case oldest.token <- struct{}{}: // and never given back: the push is not repeated any more
 		if oldest.lane != nil {
 			p.destination(oldest.to).lanes.Give(oldest.lane)
 		}
-	default: // it is being repeated, and its lane is lost with it
+	default: // it is being repeated: its lane is not used again
 	}
 }
 
-// Recall finds out what became of messages that are sent again after an unknown
-// outcome, by repeating their pushes with the old numbers: those that were stored then,
-// and may have been consumed since, are so not stored again. All that is not in its
-// answer has to be sent. What was in the same push, but is not sent again, is not stored
-// by the repetition.
+// Recall returns the results of messages that are sent again after an unknown outcome. It
+// repeats their pushes with the old numbers, so that messages which were stored then, and may
+// have been consumed since, are not stored again. Messages without a result have to be sent.
+// Other messages of a repeated push, which are not sent again, are not stored by the
+// repetition.
 func (p *Producer) Recall(ctx context.Context, to store.Partition, messages []store.Message) map[store.ID]Outcome {
 	pushes := p.unknownOf(to)
 	if len(pushes) == 0 {
@@ -88,7 +88,7 @@ func (p *Producer) Recall(ctx context.Context, to store.Partition, messages []st
 			switch {
 			case err != nil:
 				known[u.messages[i].ID] = Outcome{Err: err}
-			case u.results[i].Code != store.CodeTooFar: // else it was not stored: send it
+			case u.results[i].Code != store.CodeTooFar: // otherwise it was not stored, and has to be sent
 				known[u.messages[i].ID] = Outcome{Result: u.results[i]}
 			}
 		}
@@ -146,13 +146,13 @@ func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 	return nil
 }
 
-// repeat makes the call again. If the first one was executed, the answer is that of the
-// first. If not, only what is sent again may be stored: the others go as messages that
-// every store refuses, so that each keeps its index.
+// repeat makes the call again. If the first call was executed, the store returns its answer.
+// If not, only the messages that are sent again may be stored: the others are replaced by
+// messages that every store refuses, so that each result has the index of its message.
 func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.PushResult, error) {
 	d := p.destination(u.to)
 	if err := p.enter(ctx, d); err != nil {
-		return nil, p.ended(ctx) // not err: of the first call nothing is known still
+		return nil, p.ended(ctx) // not err, which says "not sent": the outcome of the first call is still unknown
 	}
 	defer d.leave()
 	messages := make([]store.Message, len(u.messages))

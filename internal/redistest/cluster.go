@@ -13,7 +13,7 @@ import (
 const slots = 16384
 
 // StartCluster runs a Cluster of n masters, without replicas, for one test, with further
-// arguments as in redis.conf, and returns once every node sees the whole of it.
+// arguments as in redis.conf, and returns once every node knows the whole Cluster.
 func StartCluster(tb testing.TB, n int, args ...string) []*Server {
 	tb.Helper()
 	nodes := make([]*Server, n)
@@ -31,7 +31,7 @@ func StartCluster(tb testing.TB, n int, args ...string) []*Server {
 	return nodes
 }
 
-// join gives a node its slots and introduces it to another.
+// join assigns slots to a node and connects it to another node.
 func join(ctx context.Context, tb testing.TB, node, other *Server, from, to int) {
 	tb.Helper()
 	rdb := node.Client(tb)

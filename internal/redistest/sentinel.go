@@ -63,7 +63,7 @@ func startSentinel(tb testing.TB, host, port string) *Server {
 	return s
 }
 
-// awaitReplica waits until the replica is in step.
+// awaitReplica waits until the replica is in sync.
 func awaitReplica(tb testing.TB, replica *Server) {
 	tb.Helper()
 	follower := replica.Client(tb)
@@ -84,7 +84,8 @@ func awaitSentinel(tb testing.TB, sentinel *Server) {
 	})
 }
 
-// await asks until the answer is yes. If that takes too long it says what was seen last.
+// await repeats a check until it succeeds. If that takes too long it fails the test with the
+// last result.
 func await(tb testing.TB, what string, ask func(ctx context.Context) (ok bool, seen string)) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)

@@ -26,7 +26,7 @@ type Server struct {
 	args []string
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when the process has ended
-	ward *exec.Cmd     // kills it when the test process ends in a way that runs no cleanup
+	ward *exec.Cmd     // kills the server when the test process ends without running its cleanups
 }
 
 // Start runs a server for one test, with further arguments as in redis.conf

@@ -12,8 +12,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// The shared server of a test process: started by the first test that asks for it, and
-// stopped by Main.
+// The shared server of a test process: the first call of Shared starts it, and Main stops it.
 var shared struct {
 	once   sync.Once
 	server *Server

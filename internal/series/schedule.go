@@ -1,6 +1,6 @@
 // Package series knows when recurring messages are due: it reads their schedules, and
 // settles their occurrences so that the next one follows. Stores keep a schedule as a text
-// and understand none of it.
+// that they do not interpret.
 package series
 
 import (
@@ -56,8 +56,8 @@ func (s Spec) String() string {
 	return strings.Join(words, " ")
 }
 
-// ParseSpec reads what String wrote. The zone may be left out. It does not look at whether
-// there are such times, or such a zone: that is for [Spec.Schedule].
+// ParseSpec reads what String wrote. The zone may be left out. It does not check that the
+// times and the zone exist: [Spec.Schedule] does.
 func ParseSpec(text string) (Spec, error) {
 	words := strings.Fields(text)
 	var s Spec
@@ -93,7 +93,7 @@ func fieldsOf(first string) int {
 	return cronFields
 }
 
-// Schedule is a schedule that times can be asked of.
+// Schedule computes the times of a Spec.
 type Schedule struct {
 	CatchUp bool
 
@@ -102,8 +102,8 @@ type Schedule struct {
 	zone  *time.Location
 }
 
-// Schedule returns s in a form that times can be asked of, or an *Error of kind ErrInvalid
-// for the first thing that is wrong with it.
+// Schedule returns the Schedule of s, or an *Error of kind ErrInvalid for the first invalid
+// field.
 func (s Spec) Schedule() (*Schedule, error) {
 	switch {
 	case s.Every != 0 && (s.Cron != "" || s.Zone != ""):
@@ -129,7 +129,7 @@ func (s Spec) Schedule() (*Schedule, error) {
 	return &Schedule{spec: spec, zone: zone, CatchUp: s.CatchUp}, nil
 }
 
-// Parse reads what Spec.String wrote, in a form that times can be asked of.
+// Parse returns the Schedule of a text that Spec.String wrote.
 func Parse(text string) (*Schedule, error) {
 	s, err := ParseSpec(text)
 	if err != nil {
@@ -149,7 +149,7 @@ func parseCron(text string) (cron.Schedule, error) {
 	if err != nil {
 		return nil, store.Invalid("cron", "%w", err)
 	}
-	// In lower case, for the parser takes the H of THU for another of its features.
+	// In lower case, because the parser takes the H of THU for its hash syntax.
 	spec, err := parser.WithMaxSearchYears(searchYears).Parse(strings.ToLower(text))
 	if err != nil {
 		return nil, store.Invalid("cron", "%+.100q: %w", text, err)
@@ -187,8 +187,8 @@ func (s *Schedule) Next(from, after int64) (int64, error) {
 	return next, nil
 }
 
-// nextTime walks through the times that a clock on the wall shows, in a calendar without
-// changes of the offset, and takes the first whose instant is after t.
+// nextTime goes through the matching wall-clock times, in a calendar without changes of the
+// offset, and returns the first whose instant is after t.
 func (s *Schedule) nextTime(t time.Time) time.Time {
 	wall := t.In(s.zone)
 	wall = time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), time.UTC)
@@ -202,8 +202,9 @@ func (s *Schedule) nextTime(t time.Time) time.Time {
 	}
 }
 
-// instantOf returns when the clocks of a zone show what wall does in UTC: the first time if
-// they do so twice, and when they are put forward past it if they never do.
+// instantOf returns the instant at which clocks of a zone show the time that wall has in UTC:
+// the first one if they show it twice, and the instant at which they are put forward if they
+// skip it.
 func instantOf(wall time.Time, zone *time.Location) time.Time {
 	const before = 48 * time.Hour // more than any two offsets differ
 	for period := wall.In(zone).Add(-before); ; {

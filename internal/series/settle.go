@@ -11,14 +11,13 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Part is what the occurrence that a delivery is of says about the next one.
+// Part has what is needed to compute the next occurrence after that of a delivery.
 type Part struct {
 	repeat string
 	due    int64
 }
 
-// Of returns what a delivery says about the next occurrence, nil if its message has no
-// schedule.
+// Of returns the Part of a delivery, nil if its message has no schedule.
 func Of(d *store.Delivery) *Part {
 	if d.Repeat == "" {
 		return nil
@@ -26,12 +25,12 @@ func Of(d *store.Delivery) *Part {
 	return &Part{repeat: d.Repeat, due: d.Due}
 }
 
-// RetryAfter is when an occurrence is due again whose message has a schedule that this
-// process cannot read, such as one in a zone that it does not know: another one may.
+// RetryAfter is after how long an occurrence is due again if this process cannot read the
+// schedule, such as one with a zone that it does not have: another process may.
 const RetryAfter = time.Minute
 
-// changes bounds how often a settle computes the next due time anew because the schedule has
-// changed meanwhile.
+// changes is how often a settle computes the next due time again, at most, because the
+// schedule has changed meanwhile.
 const changes = 5
 
 // Settle is Settle of s, but where a delivery has a part, Ack schedules the next occurrence,
@@ -74,7 +73,7 @@ func Settle(ctx context.Context, s store.Store, p store.Partition, r store.Settl
 // is due.
 func goesOn(v store.Verdict) bool { return v == store.Ack || v == store.Nack || v == store.Reject }
 
-// settling is a Settle under way.
+// settling is the state of one Settle.
 type settling struct {
 	store     store.Store
 	partition store.Partition
@@ -106,7 +105,7 @@ func (b *settling) follow(ctx context.Context, indexes []int) error {
 	return nil
 }
 
-// acked makes what Again said the answer to an ack, which a cancelled message is as good as.
+// acked turns the codes of Again into those of an ack: a cancelled message is acked.
 func (b *settling) acked(indexes []int) {
 	for _, i := range indexes {
 		if b.codes[i] == store.CodeCancelled {
@@ -115,7 +114,7 @@ func (b *settling) acked(indexes []int) {
 	}
 }
 
-// settlement returns what to ask the store for, at an instant.
+// settlement returns the verdict and the settlement for the store, at an instant.
 func (part *Part) settlement(v store.Verdict, item store.Settlement, now int64) (store.Verdict, store.Settlement) {
 	due, err := part.next(now)
 	switch {
@@ -146,7 +145,7 @@ func (part *Part) next(now int64) (int64, error) {
 	return s.Next(part.due, max(now, part.due))
 }
 
-// ask makes the call for the items at some indexes, and keeps what the store says.
+// ask makes the call for the items at some indexes, and keeps their codes.
 func (b *settling) ask(ctx context.Context, v store.Verdict, indexes []int, items []store.Settlement) error {
 	r := store.SettleRequest{Verdict: v, Items: make([]store.Settlement, len(indexes))}
 	for n, i := range indexes {
@@ -162,8 +161,8 @@ func (b *settling) ask(ctx context.Context, v store.Verdict, indexes []int, item
 	return nil
 }
 
-// changed returns those of the indexes whose messages have another schedule by now, and reads
-// it.
+// changed returns the indexes of messages whose schedule has changed, and reads their new
+// schedules.
 func (b *settling) changed(ctx context.Context, indexes []int) (again []int, err error) {
 	for _, i := range indexes {
 		if b.codes[i] != store.CodeChanged {
@@ -190,7 +189,7 @@ const (
 	Run        Action = iota
 	Skip              // it was missed: to be acked
 	Spent             // its last lease ran out on its last attempt: to be rejected
-	Unreadable        // its schedule: to be released for RetryAfter
+	Unreadable        // its schedule cannot be read: to be delayed by RetryAfter
 )
 
 // Judge returns the action for a delivery that was handed out some time ago, and why its schedule
