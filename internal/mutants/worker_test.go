@@ -145,7 +145,7 @@ func ofIdleMaps() []mutant {
 		},
 		{
 			"a ticker ticks once", idleDir + "idle.go",
-			"\tt.timer = nil // what comes from now on starts it again\n", "",
+			"\tt.timer = nil // the next Start starts it again\n", "",
 			idlePkg, suite,
 		},
 		{
