@@ -17,6 +17,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/idle"
 	"github.com/dueq-dev/dueq/internal/lane"
 	"github.com/dueq-dev/dueq/internal/producer"
+	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -35,6 +36,7 @@ type Client struct {
 	wrapped  SendFunc // with middleware or hooks; nil: there are none
 	filtered bool     // by middleware
 
+	ids    route.IDs
 	queues *idle.Map[string, *Queue]
 
 	open    context.Context // ends when Close is called

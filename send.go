@@ -193,7 +193,7 @@ func (q *Queue) identify(m *store.Message, partitions int) error {
 		if !named {
 			home = q.turn.Next(partitions)
 		}
-		m.ID, m.New = route.NewID(home), true
+		m.ID, m.New = q.client.ids.New(home), true
 		return nil
 	}
 	index := m.ID.Partition()

@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/producer"
-	"github.com/dueq-dev/dueq/internal/route"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -149,7 +148,7 @@ func (b *batch) add(ctx context.Context, i int, m *Message, settings *store.Sett
 
 func (b *batch) place(ctx context.Context, i int, m *store.Message, settings *store.Settings) error {
 	if m.Key == "" && m.ID.IsZero() && m.DedupID.IsZero() {
-		m.ID, m.New, m.Of = route.NewID(b.turn(m, settings.Partitions).partition.Index), true, settings.Partitions
+		m.ID, m.New, m.Of = b.queue.client.ids.New(b.turn(m, settings.Partitions).partition.Index), true, settings.Partitions
 	} else if err := b.queue.identify(m, settings.Partitions); err != nil {
 		return err
 	}

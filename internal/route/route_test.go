@@ -89,6 +89,40 @@ func TestNewID_IsUnique(t *testing.T) {
 	}
 }
 
+// The random bits of two ids are the same only by chance, which is 1 in 2^46.
+func TestIDs_HaveRandomBitsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	const goroutines, each = 8, 2000
+	var ids IDs
+	all := make([][]store.ID, goroutines)
+	var wg sync.WaitGroup
+	for g := range goroutines {
+		wg.Go(func() {
+			for range each {
+				all[g] = append(all[g], ids.New(3))
+			}
+		})
+	}
+	wg.Wait()
+	seen := map[[6]byte]bool{}
+	for g, made := range all {
+		for i, id := range made {
+			if id.Partition() != 3 || i > 0 && bytes.Compare(id[:], made[i-1][:]) <= 0 {
+				t.Fatalf("goroutine %d: %v after %v", g, id, made[max(i, 1)-1])
+			}
+			if _, err := store.ParseID(id.String()); err != nil {
+				t.Fatal(err)
+			}
+			random := [6]byte(id[8:14])
+			random[0] &= 0x3f // without the variant
+			if seen[random] {
+				t.Fatalf("%v has the random bits of another", id)
+			}
+			seen[random] = true
+		}
+	}
+}
+
 func TestFollowingID_IsTheSameEachTimeAndAnID(t *testing.T) {
 	t.Parallel()
 	parent := NewID(3)
