@@ -20,8 +20,9 @@ func compute() (sum uint64) {
 // TestConsume_OverloadedProcessor runs more computing handlers than cores, so that the goroutines
 // which extend their leases do not get a processor in time. The work must not be done in
 // vain: a consumer that put its own leases back would begin again without end.
-func TestConsume_OverloadedProcessor(t *testing.T) {
-	t.Parallel()
+//
+// It is not parallel: other tests of this process would not get a processor either.
+func TestConsume_OverloadedProcessor(t *testing.T) { //nolint:paralleltest // see above
 	if testing.Short() {
 		t.Skip("SKIPPED with -short: it takes seconds of processor time")
 	}
