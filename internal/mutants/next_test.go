@@ -83,7 +83,7 @@ func ofNextInRedis() []mutant {
 		},
 		{
 			"consumers are not woken for what follows", scriptsDir + "next.lua",
-			"  wake_consumers(before, batch_earliest)\n", "",
+			"  wake_consumers(before, batch_earliest, ARGV[1], ARGV[2])\n", "",
 			redisPkg, suite,
 		},
 		{

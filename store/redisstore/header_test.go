@@ -89,6 +89,31 @@ func TestScripts_HeadersAgreeWithBodies(t *testing.T) {
 	}
 }
 
+// A script that has several values for each item takes the number of items from an argument: it is
+// not derived from how many arguments there are.
+func TestScripts_CountsAreArguments(t *testing.T) {
+	t.Parallel()
+	counts := map[string]int{
+		"nack": 1, "release": 1, "snooze": 1, "again": 1, "part": 1, "reject": 1, "extend": 1, "start": 1,
+		"redrive": 6, "reschedule": 6,
+		"push": 4, "next": 4,
+	}
+	for name, s := range library() {
+		h, err := parseHeader(readScript(name + ".lua"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := 1 + slices.IndexFunc(h.args, func(arg string) bool { return strings.HasPrefix(arg, "n | int | ") })
+		if at != counts[name] {
+			t.Errorf("%s has its count at ARGV[%d], want %d", name, at, counts[name])
+		}
+		list := name == "ack" || name == "leave" // one value for each item, and nothing behind them
+		if !list && regexp.MustCompile(`#ARGV\b[^\[]`).MatchString(s.source) {
+			t.Errorf("%s uses the number of its arguments", name)
+		}
+	}
+}
+
 // usedFragments returns those of the fragments that a script uses.
 func usedFragments(script string, names ...string) (text string) {
 	for line := range strings.Lines(script) {

@@ -92,6 +92,85 @@ func TestNextArgs_Layout(t *testing.T) {
 	}
 }
 
+func TestSettleArgs_Layout(t *testing.T) {
+	t.Parallel()
+	s, p := &Store{config: Config{Prefix: "dueq"}}, store.Partition{Queue: "q", Index: 3}
+	a, b, letter := route.NewID(1), route.NewID(1), route.NewID(1)
+	first, second := a.String(), b.String()+":2k"
+	items := []store.Settlement{
+		{Receipt: store.Receipt{ID: a, Attempt: 1}, Delay: 5, Failure: "f", Letter: letter, Next: &store.Occurrence{Due: 900, Repeat: "r", TTL: 7}},
+		{Receipt: store.Receipt{ID: b, Attempt: 2, Keyed: true}, Delay: 6, Letter: letter, Next: &store.Occurrence{Body: []byte("x"), NewBody: true}},
+	}
+	settle := func(v store.Verdict) []any { return s.settleArgs(p, v, items) }
+	farthest := fmt.Sprint(store.MaxDelay)
+	for _, test := range []struct {
+		script string
+		args   []any
+		want   []string
+	}{
+		{"ack", settle(store.Ack), []string{"keyed", first, second}},
+		{"nack", settle(store.Nack), []string{"2", "dueq:{q}:events", "wake 3", first, second, "5", "6", "f", ""}},
+		{"release", settle(store.Release), []string{"2", "dueq:{q}:events", "wake 3", first, second, "5", "6"}},
+		{"snooze", settle(store.Snooze), []string{"2", "dueq:{q}:events", "wake 3", first, second, "5", "6", "f", ""}},
+		{"reject", settle(store.Reject), []string{"2", first, second, "f", ""}},
+		{
+			"again", settle(store.Again),
+			[]string{"2", "dueq:{q}:events", "wake 3", farthest, first, second, "@900 r", "6", "7", "0", "", "=x"},
+		},
+		{
+			"part, nack", s.partArgs(p, store.Nack, items),
+			[]string{
+				"2", "dueq:{q}:events", "wake 3", farthest, "n",
+				first, second, "5", "6", "f", "", "900", "0", letter.String(), letter.String(), "r", "",
+			},
+		},
+		{
+			"part, reject", s.partArgs(p, store.Reject, items[:1]),
+			[]string{"1", "dueq:{q}:events", "wake 3", farthest, "j", first, "5", "f", "900", letter.String(), "r"},
+		},
+		{
+			"extend, start", extendArgs([]store.Receipt{items[0].Receipt, items[1].Receipt}, 60_000),
+			[]string{"2", "60000", first, second},
+		},
+	} {
+		if got := shown(test.args); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q\nwant %q", test.script, got, test.want)
+		}
+	}
+}
+
+func TestNumberedArgs_Layout(t *testing.T) {
+	t.Parallel()
+	s, p := &Store{config: Config{Prefix: "dueq"}}, store.Partition{Queue: "q", Index: 3}
+	a, b := route.NewID(1), route.NewID(1)
+	moves := []store.Move{{}, {Ref: store.Ref{ID: a}, Due: 900}, {Ref: store.Ref{Key: "k"}, Delay: 5}}
+	items := []store.Redrive{{}, {ID: a, Delay: 5}, {ID: b}}
+	for _, test := range []struct {
+		script string
+		args   []any
+		want   []string
+	}{
+		{
+			"reschedule", s.rescheduleArgs(p, store.RescheduleRequest{Caller: "c", Number: 4, Moves: moves}, 1),
+			[]string{
+				"dueq:{q}:events", "wake 3", "c", "00000000000000000004", "1", "2", fmt.Sprint(store.MaxDelay),
+				a.String(), "k:k", "900", "0", "0", "5",
+			},
+		},
+		{
+			"redrive", s.redriveArgs(p, store.RedriveRequest{Caller: "c", Number: 4, Items: items}, 1),
+			[]string{
+				"dueq:{q}:events", "wake 3", "c", "00000000000000000004", "1", "2",
+				a.String(), b.String(), "5", "0",
+			},
+		},
+	} {
+		if got := shown(test.args); !slices.Equal(got, test.want) {
+			t.Errorf("%s: %q\nwant %q", test.script, got, test.want)
+		}
+	}
+}
+
 func TestReadAnswer(t *testing.T) {
 	t.Parallel()
 	id := route.NewID(0)

@@ -8,6 +8,21 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
+// The first arguments of reschedule.lua and redrive.lua, whose calls are numbered and done in steps.
+const (
+	numberedChannel = iota
+	numberedWake
+	numberedCaller
+	numberedNumber
+	numberedFrom
+	numberedCount
+)
+
+func (s *Store) setNumbered(args []any, p store.Partition, caller string, number uint64, from int) {
+	args[numberedChannel], args[numberedWake] = s.eventsChannel(p.Queue), wakeEvent(p)
+	args[numberedCaller], args[numberedNumber], args[numberedFrom] = caller, sequence(number), from
+}
+
 // Cancel implements store.Store. A batch of messages with more than about 1 MiB of
 // records is cancelled in several steps, each of them atomic.
 func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelRequest) ([]store.Code, error) {
@@ -31,17 +46,20 @@ func (s *Store) Reschedule(ctx context.Context, p store.Partition, r store.Resch
 		return nil, err
 	}
 	c := call{op: "reschedule", queue: p.Queue, script: s.scripts["reschedule"], keys: s.partitionKeys(p, 6)}
-	return codes(s.steps(ctx, c, len(r.Moves), store.CodeNotFound, func(from int) []any {
-		const before = 6
-		moves, n := r.Moves[from:], len(r.Moves)-from
-		args := make([]any, before+3*n)
-		args[0], args[1], args[2], args[3] = s.eventsChannel(p.Queue), wakeEvent(p), r.Caller, sequence(r.Number)
-		args[4], args[5] = from, int64(store.MaxDelay)
-		for i, m := range moves {
-			args[before+i], args[before+n+i], args[before+2*n+i] = refText(m.Ref), m.Due, m.Delay
-		}
-		return args
-	}))
+	args := func(from int) []any { return s.rescheduleArgs(p, r, from) }
+	return codes(s.steps(ctx, c, len(r.Moves), store.CodeNotFound, args))
+}
+
+func (s *Store) rescheduleArgs(p store.Partition, r store.RescheduleRequest, from int) []any {
+	const farthest, before = numberedCount + 1, numberedCount + 2
+	moves, n := r.Moves[from:], len(r.Moves)-from
+	args := make([]any, before+3*n)
+	s.setNumbered(args, p, r.Caller, r.Number, from)
+	args[numberedCount], args[farthest] = n, int64(store.MaxDelay)
+	for i, m := range moves {
+		args[before+i], args[before+n+i], args[before+2*n+i] = refText(m.Ref), m.Due, m.Delay
+	}
+	return args
 }
 
 // Redrive implements store.Store. A batch of messages with more than about 1 MiB of
@@ -51,16 +69,20 @@ func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveR
 		return nil, err
 	}
 	c := call{op: "redrive", queue: p.Queue, script: s.scripts["redrive"], keys: s.partitionKeys(p, 6)}
-	return s.steps(ctx, c, len(r.Items), store.CodeNotFound, func(from int) []any {
-		const before = 5
-		items, n := r.Items[from:], len(r.Items)-from
-		args := make([]any, before+2*n)
-		args[0], args[1], args[2], args[3], args[4] = s.eventsChannel(p.Queue), wakeEvent(p), r.Caller, sequence(r.Number), from
-		for i, item := range items {
-			args[before+i], args[before+n+i] = item.ID.String(), item.Delay
-		}
-		return args
-	})
+	args := func(from int) []any { return s.redriveArgs(p, r, from) }
+	return s.steps(ctx, c, len(r.Items), store.CodeNotFound, args)
+}
+
+func (s *Store) redriveArgs(p store.Partition, r store.RedriveRequest, from int) []any {
+	const before = numberedCount + 1
+	items, n := r.Items[from:], len(r.Items)-from
+	args := make([]any, before+2*n)
+	s.setNumbered(args, p, r.Caller, r.Number, from)
+	args[numberedCount] = n
+	for i, item := range items {
+		args[before+i], args[before+n+i] = item.ID.String(), item.Delay
+	}
+	return args
 }
 
 // Purge implements store.Store. Messages with more than about 1 MiB of records are

@@ -48,14 +48,15 @@ func (s *Store) settleParting(ctx context.Context, p store.Partition, r store.Se
 }
 
 func (s *Store) partArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {
-	const before = 4
+	const before = settleHow + 1
 	how := "n"
 	if v == store.Reject {
 		how = "j"
 	}
 	n := len(items)
 	args := make([]any, before+6*n)
-	args[0], args[1], args[2], args[3] = s.eventsChannel(p.Queue), wakeEvent(p), int64(store.MaxDelay), how
+	args[settleCount], args[settleChannel], args[settleWake] = n, s.eventsChannel(p.Queue), wakeEvent(p)
+	args[settleFarthest], args[settleHow] = int64(store.MaxDelay), how
 	for i, item := range items {
 		args[before+i] = string(appendReceipt(nil, item.Receipt))
 		args[before+n+i] = item.Delay

@@ -41,19 +41,29 @@ func (s *Store) Extend(ctx context.Context, p store.Partition, r store.ExtendReq
 	return codes(s.batch(ctx, c, len(r.Receipts), store.CodeGone, args))
 }
 
+// extendArgs are how many receipts there are and the lease, then the receipts.
 func extendArgs(receipts []store.Receipt, lease int64) []any {
-	args := make([]any, 0, 2*len(receipts))
+	args := append(make([]any, 0, 2+len(receipts)), len(receipts), lease)
 	made, part := newTexts(len(receipts), maxReceiptSize*len(receipts)), []byte(nil)
 	for _, receipt := range receipts {
 		part = appendReceipt(part[:0], receipt)
 		args = append(args, made.add(part))
 	}
-	for range receipts {
-		args = append(args, lease)
-	}
 	return args
 }
 
+// The first arguments of the scripts that settle: each has those up to the last that it uses. Others
+// has ack.lua, where receipts are all that follows, and next.lua, which begins as push.lua does.
+const (
+	settleCount = iota
+	settleChannel
+	settleWake
+	settleFarthest
+	settleHow // of part.lua
+)
+
+// settleArgs are, but for the verdicts that have functions of their own, receipts, then delays, then
+// failures, where the verdict has them.
 func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Settlement) []any {
 	if v == store.Again {
 		return s.againArgs(p, items)
@@ -61,19 +71,14 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	if v == store.Next {
 		return s.nextArgs(p, items)
 	}
-	args := make([]any, 0, 2+argsOf(v)*len(items))
-	if v == store.Nack || v == store.Release || v == store.Snooze {
+	if v == store.Ack {
+		return appendReceipts(append(make([]any, 0, 1+len(items)), kindOf(items)), items)
+	}
+	args := append(make([]any, 0, settleFarthest+argsOf(v)*len(items)), len(items))
+	if v != store.Reject {
 		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
 	}
-	if v == store.Ack {
-		args = append(args, kindOf(items))
-	}
-	receipts := newTexts(len(items), len(items)*receiptSize(items))
-	var receipt []byte
-	for i := range items {
-		receipt = appendReceipt(receipt[:0], items[i].Receipt)
-		args = append(args, receipts.add(receipt))
-	}
+	args = appendReceipts(args, items)
 	if hasDelay(v) {
 		for i := range items {
 			args = append(args, items[i].Delay)
@@ -87,7 +92,16 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	return args
 }
 
-// argsOf returns how many arguments each item of a settle has.
+func appendReceipts(args []any, items []store.Settlement) []any {
+	receipts, receipt := newTexts(len(items), len(items)*receiptSize(items)), []byte(nil)
+	for i := range items {
+		receipt = appendReceipt(receipt[:0], items[i].Receipt)
+		args = append(args, receipts.add(receipt))
+	}
+	return args
+}
+
+// argsOf returns how many arguments each item has.
 func argsOf(v store.Verdict) int {
 	n := 1
 	if hasDelay(v) {
@@ -99,21 +113,20 @@ func argsOf(v store.Verdict) int {
 	return n
 }
 
-func hasDelay(v store.Verdict) bool { return v != store.Ack && v != store.Reject }
+func hasDelay(v store.Verdict) bool { return v != store.Reject }
 
-func hasFailure(v store.Verdict) bool {
-	return v == store.Nack || v == store.Snooze || v == store.Reject
-}
+func hasFailure(v store.Verdict) bool { return v != store.Release }
 
 func (s *Store) againArgs(p store.Partition, items []store.Settlement) []any {
-	const before = 3
+	const before = settleFarthest + 1
 	n, size := len(items), 0
 	for i := range items {
 		size += maxReceiptSize + len(items[i].Following().Body) + 1
 	}
 	made, part := newTexts(2*n, size), []byte(nil)
 	args := make([]any, before+4*n)
-	args[0], args[1], args[2] = s.eventsChannel(p.Queue), wakeEvent(p), int64(store.MaxDelay)
+	args[settleCount], args[settleChannel], args[settleWake] = n, s.eventsChannel(p.Queue), wakeEvent(p)
+	args[settleFarthest] = int64(store.MaxDelay)
 	for i := range items {
 		next := items[i].Following()
 		part = appendReceipt(part[:0], items[i].Receipt)

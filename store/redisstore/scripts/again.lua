@@ -8,10 +8,11 @@
 -- KEYS[6] calls hash
 -- KEYS[7] done zset
 -- KEYS[8] past hash
--- ARGV[1] channel | text | - | PFX:{q}:events
--- ARGV[2] wake | text | - | "wake p"
--- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
--- ARGV[4...] n receipts, n times when: a span, or "@" and an instant, and behind a blank the schedule that it is of, n TTLs (0: none), n bodies, behind "=", or empty: as before | text, text, int, bytes | ms | n 1 to 500, spans from 0
+-- ARGV[1] n | int | receipts | 1 to 500
+-- ARGV[2] channel | text | - | PFX:{q}:events
+-- ARGV[3] wake | text | - | "wake p"
+-- ARGV[4] farthest | int | ms | the longest time ahead that a message may be due
+-- ARGV[5...] n receipts, n times when: a span, or "@" and an instant, and behind a blank the schedule that it is of, n TTLs (0: none), n bodies, behind "=", or empty: as before | text, text, int, bytes | ms | spans from 0
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok dead too_far gone lease_lost cancelled expires changed
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL. With a history, half of that, and up to 20 redis.calls more while cancels are under way
@@ -20,8 +21,8 @@
 -- USES partition code clock instant record schedule expiry largest fields fetch receipt history counter remembered remove index donelimits done plan dead held lost wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
-local n, cancelled, repeated, longest, before = (#ARGV - 3) / 4, 0, 0, 0, wake_first()
-local at, ids, recs, late, last = held_receipts(4, 3 + n, 'all')
+local n, cancelled, repeated, longest, before = tonumber(ARGV[1]), 0, 0, 0, wake_first()
+local at, ids, recs, late, last = held_receipts(5, 4 + n, 'all')
 local histories, stop = history_read(ids), history_cancels(ids)
 local function due_of(text)
   text = string.match(text, '^%S+')
@@ -46,7 +47,7 @@ end
 -- if so.
 local function refused(i, record)
   local due, ttl, repeats = due_of(ARGV[i + n]), tonumber(ARGV[i + 2 * n]), string.match(ARGV[i + n], ' (.*)')
-  if due > clock_up + ARGV[3] then return CODE_TOO_FAR end
+  if due > clock_up + ARGV[4] then return CODE_TOO_FAR end
   local recurs = select(5, record_parse(record))
   if ttl > 0 and (recurs or due >= clock_up + ttl) then return CODE_EXPIRES end
   if repeats and recurs and schedule_of(record) ~= repeats then return CODE_CHANGED end
@@ -57,7 +58,7 @@ local function settled_by(j)
   local i, m, record = at[j], 1, recs[ids[j]]
   while not stop[j] and refused(i, record) and m <= #late do
     if ARGV[late[m]] == ARGV[i] then
-      answer_add(i - 3, refused(i, record))
+      answer_add(i - 4, refused(i, record))
       i = table.remove(late, m)
     else
       m = m + 1
@@ -83,7 +84,7 @@ for j = 1, #at do
     repeated = repeated + 1
   end
   if code ~= CODE_TOO_FAR and code ~= CODE_EXPIRES and code ~= CODE_CHANGED then plan_ended[#plan_ended + 1] = ARGV[i] end
-  answer_add(i - 3, code)
+  answer_add(i - 4, code)
 end
 if #plan_ended > 0 then
   dead_write()
@@ -92,11 +93,11 @@ if #plan_ended > 0 then
   plan_write()
   counter_add('repeated', repeated)
   counter_add('cancelled', cancelled)
-  wake_consumers(before, plan_earliest)
+  wake_consumers(before, plan_earliest, ARGV[2], ARGV[3])
 end
 for _, i in ipairs(late) do
   local code = lost_code(ARGV[i], 'g')
   if code == CODE_OK and redis.call('ZSCORE', KEYS[5], string.sub(ARGV[i], 1, 26)) then code = CODE_DEAD end
-  answer_add(i - 3, code)
+  answer_add(i - 4, code)
 end
-return {last - 3, answer_text()}
+return {last - 4, answer_text()}

@@ -83,6 +83,6 @@ if #receipts > 0 then
   accept_write()
   counter_add('sent', accept_sent)
   counter_add('deduplicated', accept_deduplicated)
-  wake_consumers(before, batch_earliest)
+  wake_consumers(before, batch_earliest, ARGV[1], ARGV[2])
 end
 return {reached - from + 1, answer_text()}

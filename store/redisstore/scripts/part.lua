@@ -8,11 +8,12 @@
 -- KEYS[6] calls hash
 -- KEYS[7] done zset
 -- KEYS[8] past hash
--- ARGV[1] channel | text | - | PFX:{q}:events
--- ARGV[2] wake | text | - | "wake p"
--- ARGV[3] farthest | int | ms | the longest time ahead that a message may be due
--- ARGV[4] how | text | - | n: for good when out of attempts; j: in any case
--- ARGV[5...] n receipts, n delays, n failures, n due times of the next occurrences, n ids of letters, n schedules that the due times are of | text, int, text, int, text, text | ms | n 1 to 500, delays from 0, failures up to 1024 bytes, empty: none
+-- ARGV[1] n | int | receipts | 1 to 500
+-- ARGV[2] channel | text | - | PFX:{q}:events
+-- ARGV[3] wake | text | - | "wake p"
+-- ARGV[4] farthest | int | ms | the longest time ahead that a message may be due
+-- ARGV[5] how | text | - | n: for good when out of attempts; j: in any case
+-- ARGV[6...] n receipts, n delays, n failures, n due times of the next occurrences, n ids of letters, n schedules that the due times are of | text, int, text, int, text, text | ms | delays from 0, failures up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok too_far dead gone lease_lost cancelled changed
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters. With a history, half of that, and up to 20 redis.calls more while cancels are under way
@@ -21,8 +22,8 @@
 -- USES partition code clock instant record schedule fields fetch receipt history counter remembered remove index donelimits done plan dead held lost failed wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
-local n, how, letters, cancelled, before, refused = (#ARGV - 4) / 6, ARGV[4], 0, 0, wake_first(), {}
-local at, ids, recs, late, last = held_receipts(5, 4 + n, 'all')
+local n, how, letters, cancelled, before, refused = tonumber(ARGV[1]), ARGV[5], 0, 0, wake_first(), {}
+local at, ids, recs, late, last = held_receipts(6, 5 + n, 'all')
 local histories, stop = history_read(ids), history_cancels(ids)
 -- letter(): the record of a message without its schedule, marked as a letter.
 local function letter(record, key, start)
@@ -52,7 +53,7 @@ for j = 1, #at do
   if stop[j] then
     plan_end(id, recs[id], key, h, 'c', receipt_attempt(ARGV[i]))
     cancelled, code = cancelled + 1, CODE_CANCELLED
-  elseif last_one and repeats and tonumber(ARGV[i + 3 * n]) > clock_up + ARGV[3] then
+  elseif last_one and repeats and tonumber(ARGV[i + 3 * n]) > clock_up + ARGV[4] then
     code = CODE_TOO_FAR
   elseif last_one and repeats and schedule_of(recs[id]) ~= ARGV[i + 5 * n] then
     code = CODE_CHANGED
@@ -64,7 +65,7 @@ for j = 1, #at do
   end
   if code == CODE_TOO_FAR or code == CODE_CHANGED then refused[ARGV[i]] = code else plan_ended[#plan_ended + 1] = ARGV[i] end
   if code == CODE_OK and last_one and how == 'n' then code = CODE_DEAD end
-  answer_add(i - 4, code)
+  answer_add(i - 5, code)
 end
 if #plan_ended > 0 then
   local failed = #plan_ended - cancelled
@@ -73,7 +74,7 @@ if #plan_ended > 0 then
   counter_add(how == 'n' and 'nacked' or 'rejected', failed)
   counter_add('sent', letters)
   counter_add('cancelled', cancelled)
-  wake_consumers(before, plan_earliest)
+  wake_consumers(before, plan_earliest, ARGV[2], ARGV[3])
 end
-for _, i in ipairs(late) do answer_add(i - 4, refused[ARGV[i]] or how == 'n' and failed_code(ARGV[i]) or lost_code(ARGV[i], how)) end
-return {last - 4, answer_text()}
+for _, i in ipairs(late) do answer_add(i - 5, refused[ARGV[i]] or how == 'n' and failed_code(ARGV[i]) or lost_code(ARGV[i], how)) end
+return {last - 5, answer_text()}

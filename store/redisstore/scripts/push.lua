@@ -37,7 +37,7 @@ local function finish(sent, duplicates, deduplicated, answer)
   counter_add('duplicates', duplicates)
   counter_add('deduplicated', deduplicated)
   calls_remember(producer, number, answer)
-  wake_consumers(before, batch_earliest)
+  wake_consumers(before, batch_earliest, ARGV[1], ARGV[2])
   return {batch_size, answer}
 end
 local plan = ARGV[5] == '1' and not batch_keyed and room_live + batch_size <= room_most and batch_entries()

@@ -11,7 +11,8 @@
 -- ARGV[3] caller | text | - | 1 to 64 characters
 -- ARGV[4] number | decimal | - | 20 digits
 -- ARGV[5] from | int | items | how many of the call's were done in steps before
--- ARGV[6...] n ids, n delays | text, int | ms | n 1 to 500, delays from 0
+-- ARGV[6] n | int | items | 1 to 500
+-- ARGV[7...] n ids, n delays | text, int | ms | delays from 0
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index code holder" of each that is not OK, "-" where there is no holder, the index counted in the whole call
 -- CODES ok not_found duplicate
 -- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 4 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
@@ -22,8 +23,8 @@ if not partition_layout then return {-1, ''} end
 clock_read()
 local repeated = steps_repeated()
 if repeated then return repeated end
-local n = (#ARGV - 5) / 2
-local ids, was, earliest = {unpack(ARGV, 6, 5 + n)}, wake_first(), math.huge
+local n = tonumber(ARGV[6])
+local ids, was, earliest = {unpack(ARGV, 7, 6 + n)}, wake_first(), math.huge
 local held, want, index, seen = redis.call('ZMSCORE', KEYS[5], unpack(ids)), {}, {}, {}
 for i = 1, n do
   if held[i] and not seen[ids[i]] then
@@ -48,7 +49,7 @@ local function redrive(i, j)
   if other then return CODE_DUPLICATE, other end
   local deliveries, _, how, doubt, _, _, earlier = history_parse(histories[j])
   if not histories[j] then fresh, how = fresh + 1, '-' end
-  local at = instant_after(ARGV[5 + n + i])
+  local at = instant_after(ARGV[6 + n + i])
   earliest = math.min(earliest, at)
   moved[#moved + 1] = id
   due[#due + 1], due[#due + 2] = instant_text(at), id
@@ -79,6 +80,6 @@ if #moved > 0 then
   redis.call('ZREM', KEYS[5], unpack(moved))
   index_remove(KEYS[1], keyed)
   counter_add('redriven', #moved)
-  wake_consumers(was, earliest)
+  wake_consumers(was, earliest, ARGV[1], ARGV[2])
 end
 return steps_finish(done, answer_text())

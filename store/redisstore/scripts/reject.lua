@@ -8,7 +8,8 @@
 -- KEYS[6] calls hash
 -- KEYS[7] done zset
 -- KEYS[8] past hash
--- ARGV[1...] n receipts, n failures | text, text | - | n 1 to 500, failures up to 1024 bytes, empty: none
+-- ARGV[1] n | int | receipts | 1 to 500
+-- ARGV[2...] n receipts, n failures | text, text | - | failures up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok gone lease_lost cancelled
 -- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, with keys one more, one for each 128, and one for each key that a dead message has already. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
@@ -17,8 +18,8 @@
 -- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done plan dead held lost answer
 if not partition_layout then return {-1, ''} end
 clock_read()
-local n, cancelled = #ARGV / 2, 0
-local at, ids, recs, late, last = held_receipts(1, n, partition_keeps_done and partition_stops > 0 and 'all' or 'keyed')
+local n, cancelled = tonumber(ARGV[1]), 0
+local at, ids, recs, late, last = held_receipts(2, 1 + n, partition_keeps_done and partition_stops > 0 and 'all' or 'keyed')
 local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
@@ -27,7 +28,7 @@ for j = 1, #at do
   if stop[j] then
     plan_end(id, recs[id], key, histories[j], 'c', receipt_attempt(ARGV[i]))
     cancelled = cancelled + 1
-    answer_add(i, CODE_CANCELLED)
+    answer_add(i - 1, CODE_CANCELLED)
   else
     local _, failures = history_parse(histories[j])
     plan_history(id, histories[j], receipt_attempt(ARGV[i]), failures + 1, 'j', ARGV[i + n])
@@ -40,5 +41,5 @@ if #at > 0 then
   counter_add('rejected', #at - cancelled)
   counter_add('cancelled', cancelled)
 end
-for _, i in ipairs(late) do answer_add(i, lost_code(ARGV[i], 'j')) end
-return {last, answer_text()}
+for _, i in ipairs(late) do answer_add(i - 1, lost_code(ARGV[i], 'j')) end
+return {last - 1, answer_text()}

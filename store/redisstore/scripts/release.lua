@@ -8,9 +8,10 @@
 -- KEYS[6] calls hash
 -- KEYS[7] done zset
 -- KEYS[8] past hash
--- ARGV[1] channel | text | - | PFX:{q}:events
--- ARGV[2] wake | text | - | "wake p"
--- ARGV[3...] n receipts, n delays | text, int | ms | n 1 to 500, delays from 0
+-- ARGV[1] n | int | receipts | 1 to 500
+-- ARGV[2] channel | text | - | PFX:{q}:events
+-- ARGV[3] wake | text | - | "wake p"
+-- ARGV[4...] n receipts, n delays | text, int | ms | delays from 0
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok gone lease_lost cancelled
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
@@ -19,8 +20,8 @@
 -- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done plan held lost wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
-local n, cancelled, before = (#ARGV - 2) / 2, 0, wake_first()
-local at, ids, recs, late, last = held_receipts(3, 2 + n, partition_stops == 0 and 'none' or partition_keeps_done and 'all' or 'keyed')
+local n, cancelled, before = tonumber(ARGV[1]), 0, wake_first()
+local at, ids, recs, late, last = held_receipts(4, 3 + n, partition_stops == 0 and 'none' or partition_keeps_done and 'all' or 'keyed')
 local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
@@ -29,7 +30,7 @@ for j = 1, #at do
     local _, _, key = record_parse(recs[id])
     plan_end(id, recs[id], key, histories[j], 'c', receipt_attempt(ARGV[i]))
     cancelled = cancelled + 1
-    answer_add(i - 2, CODE_CANCELLED)
+    answer_add(i - 3, CODE_CANCELLED)
   else
     local _, failures, _, doubt, begun = history_parse(histories[j])
     plan_history(id, histories[j], receipt_attempt(ARGV[i]), failures, begun and 'r' or 'r' .. doubt, '')
@@ -40,7 +41,7 @@ if #at > 0 then
   plan_write()
   counter_add('released', #at - cancelled)
   counter_add('cancelled', cancelled)
-  wake_consumers(before, plan_earliest)
+  wake_consumers(before, plan_earliest, ARGV[2], ARGV[3])
 end
-for _, i in ipairs(late) do answer_add(i - 2, lost_code(ARGV[i], 'r')) end
-return {last - 2, answer_text()}
+for _, i in ipairs(late) do answer_add(i - 3, lost_code(ARGV[i], 'r')) end
+return {last - 3, answer_text()}

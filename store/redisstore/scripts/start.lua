@@ -3,7 +3,9 @@
 -- KEYS[1] side hash
 -- KEYS[2] msg hash
 -- KEYS[3] leased zset
--- ARGV[1...] n receipts, n leases | text, int | ms | n 1 to 500, leases 1000 to 43200000
+-- ARGV[1] n | int | receipts | 1 to 500
+-- ARGV[2] lease | int | ms | 1000 to 43200000
+-- ARGV[3...] n receipts | text | - | -
 -- RETURNS {done, exceptions}: done is n, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok gone lease_lost cancelled
 -- COST O(n log N), N the leases of the partition, n <= 500; 8 redis.calls
@@ -12,7 +14,8 @@
 -- USES partition code clock instant fields history answer leased prolong
 if not partition_layout then return {-1, ''} end
 clock_read()
-local ids = prolong_leases(#ARGV / 2)
+local n = tonumber(ARGV[1])
+local ids = prolong_leases(3, 2 + n, ARGV[2])
 local histories, notes, fresh, seen = history_read(ids), {}, 0, {}
 for j, id in ipairs(ids) do
   local h = histories[j]
@@ -25,4 +28,4 @@ for j, id in ipairs(ids) do
 end
 if #notes > 0 then redis.call('HSET', KEYS[1], unpack(notes)) end
 if fresh > 0 then redis.call('HINCRBY', KEYS[1], 'tried', fresh) end
-return {#ARGV / 2, answer_text()}
+return {n, answer_text()}

@@ -4,6 +4,6 @@
 local function wake_first()
   return tonumber(redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]) or math.huge
 end
-local function wake_consumers(before, earliest)
-  if earliest < before then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
+local function wake_consumers(before, earliest, channel, hint)
+  if earliest < before then redis.pcall('PUBLISH', channel, hint) end
 end
