@@ -41,7 +41,7 @@ func ofTheScripts() []mutant {
 		},
 		{
 			"a management call is not remembered by Redis", scriptsDir + "lib/steps.lua",
-			"  calls_remember('m:' .. ARGV[3], ARGV[4], (steps_from + done) .. ' ' .. text)\n", "",
+			"  calls_remember(steps_caller, steps_number, (steps_from + done) .. ' ' .. text)\n", "",
 			redisPkg, "TestPromise4_LostReplyOfManagement",
 		},
 		{

@@ -25,7 +25,7 @@
 -- USES partition clock instant record fields fetch receipt history counter remembered remove index donelimits done plan dead calls leased alias crash leases ready reply deliver
 clock_read()
 local consumer, number, most, once, tries = 'c:' .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5] == '1', ARGV[6]
-local sweep_most, longest, version = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9]
+local ends, sweep_most, longest, version = clock_up + ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9]
 if version ~= '' and partition_version ~= version then return {3, partition_version or '0'} end
 if not partition_layout then return {0, longest} end
 local answer, stale = calls_recall(consumer, number)
@@ -49,8 +49,8 @@ end
 if answer then
   reply_again(answer)
 elseif not partition_paused then
-  deliver_due(most, once, lease)
-  if reply_size > 0 and not once then lease = math.min(lease, clock_up + ARGV[4]) end
+  deliver_due(most, once, lease, ends)
+  if reply_size > 0 and not once then lease = math.min(lease, ends) end
 end
 local runs = table.concat(reply_runs, ' ')
 if not answer and (reply_size > 0 or tries == '1') then

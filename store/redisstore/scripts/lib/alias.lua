@@ -1,4 +1,5 @@
--- For claim: gives the consumer an alias, if it has none.
+-- For claim: gives the consumer an alias, if it has none. number: that of the claim.
+local alias_consumer, alias_number = ARGV[1], ARGV[2]
 -- alias_free(): an alias that no lease has, 0 if there is none. first is when the first of all leases
 -- ends, so no lease has an alias whose bound is before that. An alias is taken from a consumer
 -- that has had no lease for an hour or, when all are in use, for a minute.
@@ -16,8 +17,8 @@ local function alias_take(first)
   if calls_alias == 0 then return end
   local field = 'a:' .. calls_alias
   local before = redis.call('HGET', KEYS[6], field)
-  calls_also = {field, ARGV[1]}
-  if not before or before == ARGV[1] then return end
+  calls_also = {field, alias_consumer}
+  if not before or before == alias_consumer then return end
   -- The consumer that had it gets another with its next lease.
   local memory = redis.call('HGET', KEYS[6], 'c:' .. before) or ''
   local head, number, rest = string.match(memory, '^(%d+ %d+):(%d+)(.*)$')
@@ -26,5 +27,5 @@ end
 -- alias_ensure(): sets calls_alias, to 0 where all are in use. Those who have none look again with every
 -- hundredth claim.
 local function alias_ensure(first)
-  if not calls_alias or calls_alias == 0 and string.sub(ARGV[2], -2) == '00' then alias_take(first) end
+  if not calls_alias or calls_alias == 0 and string.sub(alias_number, -2) == '00' then alias_take(first) end
 end

@@ -3,11 +3,12 @@
 -- removes those that are expired and buries those that cannot be read. Returns how many
 -- there were of all, and of the latter two. Most have no history, no key and no expiry,
 -- which their heads show at a glance. One that recurs is leased in any case: else its other
--- occurrences would be gone with this one. first: when the first of the other leases ends.
-local function deliver_batch(ids, dues, wanted, once, first)
+-- occurrences would be gone with this one. first: when the first of the other leases ends;
+-- ends: when those of this claim do.
+local function deliver_batch(ids, dues, wanted, once, first, ends)
   local leases, expired, l, due, before, kept = {}, 0, 0, nil, reply_size, 0
   local recs, n = fetch_records(ids)
-  local histories, ends, score = history_read(ids), clock_up + ARGV[4], nil
+  local histories, score = history_read(ids), nil
   for i = 1, n do
     if reply_size == wanted then n = i - 1; break end
     local id, record, receipt, lease = ids[i], recs[i], nil, not once
@@ -62,12 +63,12 @@ end
 -- messages do not count; where there are any, more is looked at, in growing steps, until
 -- EXPIRED of them are gone.
 local DELIVER_EXPIRED = 1000
-local function deliver_due(most, once, first)
+local function deliver_due(most, once, first, ends)
   local walked, lost, ask = 0, 0, most
   while ask > 0 and reply_size < most and fetch_copied < fetch_budget do
     local ids, dues = ready_messages(ask)
     if #ids == 0 then return end
-    local n, useless = deliver_batch(ids, dues, most, once, first)
+    local n, useless = deliver_batch(ids, dues, most, once, first, ends)
     walked, lost = walked + n, lost + useless
     if useless == 0 or #ids < ask then return end
     ask = math.min(2 * walked, DELIVER_EXPIRED - lost)
