@@ -99,7 +99,7 @@ func ofRememberingInRedis() []mutant {
 		},
 		{
 			"a message that was replaced in the same push is new", scriptsDir + "lib/known.lua",
-			"local span = known_spans[id] or partition_windows and", "local span = partition_windows and",
+			"local span = known_spans[id]\n    or partition_windows and", "local span = partition_windows and",
 			redisPkg, suite,
 		},
 		{

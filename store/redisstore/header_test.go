@@ -27,6 +27,8 @@ var (
 	keyLine   = regexp.MustCompile(`^-- KEYS\[(\d+)\] ([a-z]+ (?:hash|zset|set))$`)
 	argLine   = regexp.MustCompile(`^-- ARGV\[(\d+)(\.\.\.)?\] ([^|]+ \| [^|]+ \| [^|]+ \| .+)$`)
 	otherLine = regexp.MustCompile(`^-- ([A-Z]+) (.+)$`)
+
+	headerLine = regexp.MustCompile(`^-- [A-Z]{4,}(\[[\d.]+\])? `)
 )
 
 func parseHeader(text string) (header, error) {
@@ -275,6 +277,11 @@ func TestScripts_BodiesAreShort(t *testing.T) {
 			}
 			if n := strings.Count(withoutComments(string(text)), "\n"); n > 80 {
 				t.Errorf("%s has %d lines, the limit is 80", e.Name(), n)
+			}
+			for line := range strings.Lines(string(text)) {
+				if len(line) > 121 && !headerLine.MatchString(line) {
+					t.Errorf("%s has a line of %d characters, the limit is 120: %s", e.Name(), len(line)-1, line)
+				}
 			}
 		}
 	}

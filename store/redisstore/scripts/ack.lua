@@ -25,7 +25,8 @@ if kind ~= 'ids' then
 end
 if kind == 'keyed' then
 -- USES held lost
-  local at, mine, recs, late, last = held_receipts(2, 1 + (partition_keeps_done and math.min(n, 250) or n), partition_keeps_done and 'all' or 'keyed')
+  local to = 1 + (partition_keeps_done and math.min(n, 250) or n)
+  local at, mine, recs, late, last = held_receipts(2, to, partition_keeps_done and 'all' or 'keyed')
   local histories = partition_keeps_done and history_read(mine) or {}
   local receipts, keys, acked = {}, {}, {}
   for j = 1, #at do
@@ -62,7 +63,8 @@ if removed < n then
     local id, attempt = ids[i], receipt_attempt(ARGV[1 + i])
     if acked[id] or redis.call('HEXISTS', KEYS[2], id) == 0 then
       answer_add(i, CODE_GONE)
-    elseif state_of(id) or attempt ~= history_parse(partition_tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1 then
+    elseif state_of(id) or
+      attempt ~= history_parse(partition_tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)) + 1 then
       answer_add(i, CODE_LEASE_LOST)
     else -- it is there, but in no state: it was leased until now
       mine[#mine + 1], at[#at + 1], acked[id] = id, i, true

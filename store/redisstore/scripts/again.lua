@@ -83,7 +83,9 @@ for j = 1, #at do
     renew(i, id, h, expiry, key, start)
     repeated = repeated + 1
   end
-  if code ~= CODE_TOO_FAR and code ~= CODE_EXPIRES and code ~= CODE_CHANGED then plan_ended[#plan_ended + 1] = ARGV[i] end
+  if code ~= CODE_TOO_FAR and code ~= CODE_EXPIRES and code ~= CODE_CHANGED then
+    plan_ended[#plan_ended + 1] = ARGV[i]
+  end
   answer_add(i - 4, code)
 end
 if #plan_ended > 0 then

@@ -22,7 +22,8 @@
 local last = string.format('%d', ARGV[3] + 1)
 if partition_version == last and not partition_layout then return 0 end
 if partition_version ~= ARGV[3] then return 2 end
-local messages = redis.call('ZCOUNT', KEYS[3], '-inf', LEASED_RANGE) + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
+local messages = redis.call('ZCOUNT', KEYS[3], '-inf', LEASED_RANGE)
+  + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
 if ARGV[4] == '0' and messages > 0 then return 1 end
 -- Without a layout there is no partition; its version refuses the settings of before. Its
 -- calls stay known, so that none is taken for a new one by a partition that comes after it.

@@ -55,6 +55,7 @@ for i = 1, n do
     record = string.sub(record, 1, start + ARGV[3])
   end
   out[o + 1], out[o + 2], out[o + 3], out[o + 4] = members[i], found[2 * i], record or false, size
-  out[o + 5], out[o + 6], out[o + 7], out[o + 8] = histories[i] or false, texts[i] or false, stopping[i] or false, holders[i] or false
+  out[o + 5], out[o + 6] = histories[i] or false, texts[i] or false
+  out[o + 7], out[o + 8] = stopping[i] or false, holders[i] or false
 end
 return out

@@ -29,7 +29,8 @@ local histories, stop = history_read(ids), history_cancels(ids)
 local function letter(record, key, start)
   local _, size = schedule_of(record)
   local headers = start - 12 - #key - size
-  local head = string.char(1, string.byte(record, 2) - 64, string.byte(record, 3), 0, 0, 0, 0, 0, 0, #key, math.floor(headers / 256), headers % 256)
+  local head = string.char(1, string.byte(record, 2) - 64, string.byte(record, 3),
+    0, 0, 0, 0, 0, 0, #key, math.floor(headers / 256), headers % 256)
   return head .. key .. string.sub(record, 13 + #key + size)
 end
 local function part(i, id, h, most, key, start)
@@ -37,10 +38,13 @@ local function part(i, id, h, most, key, start)
   local _, failures, _, _, _, snoozes, earlier = history_parse(h)
   if text == '' then text = h and redis.call('HGET', KEYS[1], 'f:' .. id) or '' end
   plan_records[#plan_records + 1], plan_records[#plan_records + 2] = copy, letter(recs[id], key, start)
-  plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'h:' .. copy, history_counts(deliveries, earlier) .. ' ' .. history_counts(math.min(failures + 1, most), snoozes) .. ' ' .. how
+  local counts = history_counts(math.min(failures + 1, most), snoozes)
+  plan_fields[#plan_fields + 1] = 'h:' .. copy
+  plan_fields[#plan_fields + 1] = history_counts(deliveries, earlier) .. ' ' .. counts .. ' ' .. how
   if text ~= '' then plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'f:' .. copy, text end
   dead_add(copy, '', true, key)
-  plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'h:' .. id, history_counts(deliveries, deliveries) .. ' 0 ' .. (how == 'n' and 'd' or how)
+  plan_fields[#plan_fields + 1] = 'h:' .. id
+  plan_fields[#plan_fields + 1] = history_counts(deliveries, deliveries) .. ' 0 ' .. (how == 'n' and 'd' or how)
   if h then plan_free[#plan_free + 1] = 'f:' .. id end
   plan_fresh, letters = plan_fresh + (h and 1 or 2), letters + 1
   plan_again(id, math.max(clock_now, tonumber(ARGV[i + 3 * n])))
@@ -63,7 +67,11 @@ for j = 1, #at do
     plan_history(id, h, receipt_attempt(ARGV[i]), failures + 1, how, ARGV[i + 2 * n])
     if last_one then dead_add(id, key, most, name) else plan_again(id, instant_after(ARGV[i + n])) end
   end
-  if code == CODE_TOO_FAR or code == CODE_CHANGED then refused[ARGV[i]] = code else plan_ended[#plan_ended + 1] = ARGV[i] end
+  if code == CODE_TOO_FAR or code == CODE_CHANGED then
+    refused[ARGV[i]] = code
+  else
+    plan_ended[#plan_ended + 1] = ARGV[i]
+  end
   if code == CODE_OK and last_one and how == 'n' then code = CODE_DEAD end
   answer_add(i - 5, code)
 end
@@ -76,5 +84,7 @@ if #plan_ended > 0 then
   counter_add('cancelled', cancelled)
   wake_consumers(before, plan_earliest, ARGV[2], ARGV[3])
 end
-for _, i in ipairs(late) do answer_add(i - 5, refused[ARGV[i]] or how == 'n' and failed_code(ARGV[i]) or lost_code(ARGV[i], how)) end
+for _, i in ipairs(late) do
+  answer_add(i - 5, refused[ARGV[i]] or how == 'n' and failed_code(ARGV[i]) or lost_code(ARGV[i], how))
+end
 return {last - 5, answer_text()}

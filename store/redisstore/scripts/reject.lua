@@ -19,7 +19,8 @@
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, cancelled = tonumber(ARGV[1]), 0
-local at, ids, recs, late, last = held_receipts(2, 1 + n, partition_keeps_done and partition_stops > 0 and 'all' or 'keyed')
+local need = partition_keeps_done and partition_stops > 0 and 'all' or 'keyed'
+local at, ids, recs, late, last = held_receipts(2, 1 + n, need)
 local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]

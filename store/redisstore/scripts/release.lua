@@ -21,7 +21,8 @@
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, cancelled, before = tonumber(ARGV[1]), 0, wake_first()
-local at, ids, recs, late, last = held_receipts(4, 3 + n, partition_stops == 0 and 'none' or partition_keeps_done and 'all' or 'keyed')
+local need = partition_stops == 0 and 'none' or partition_keeps_done and 'all' or 'keyed'
+local at, ids, recs, late, last = held_receipts(4, 3 + n, need)
 local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]

@@ -1,7 +1,9 @@
 -- For push and next: messages that are to be stored are accepted one after the other, then written.
-local accept_ids, accept_indexes, accept_existing, accept_sent, accept_duplicates, accept_deduplicated = {}, {}, {}, 0, 0, 0
+local accept_ids, accept_indexes, accept_existing = {}, {}, {}
+local accept_sent, accept_duplicates, accept_deduplicated = 0, 0, 0
 -- Where keys, TTLs and whether to replace are in ARGV.
-local accept_keys, accept_ttls, accept_replaces = batch_dues + batch_size, batch_dues + 2 * batch_size, batch_dues + 3 * batch_size
+local accept_keys, accept_ttls = batch_dues + batch_size, batch_dues + 2 * batch_size
+local accept_replaces = batch_dues + 3 * batch_size
 -- accept_load(): reads what the messages could be already, or could be refused for.
 local function accept_load()
   for i = 1, batch_size do accept_ids[i] = ARGV[9 + 2 * i] end

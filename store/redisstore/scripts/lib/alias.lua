@@ -7,7 +7,9 @@ local function alias_free(first)
   local oldest = redis.call('ZRANGEBYSCORE', KEYS[3], LEASED_BOUNDS, '(+inf', 'WITHSCORES', 'LIMIT', 0, 1)
   local n = redis.call('ZCOUNT', KEYS[3], LEASED_BOUNDS, '(+inf')
   local last = oldest[1] and oldest[2] - LEASED_BOUNDS or math.huge
-  if last < math.min(first, clock_now - (n < 1023 and 3600000 or 60000)) then return tonumber(string.sub(oldest[1], 2)) end
+  if last < math.min(first, clock_now - (n < 1023 and 3600000 or 60000)) then
+    return tonumber(string.sub(oldest[1], 2))
+  end
   local number = n < 1023 and n + 1 or 0
   while number > 0 and redis.call('ZSCORE', KEYS[3], '=' .. number) do number = number - 1 end
   return number

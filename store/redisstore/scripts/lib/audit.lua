@@ -25,7 +25,9 @@ local function audit_message(part, id)
   local mine = holder and string.sub(holder, 1, 26) == id
   if mine and dead then problems_add(id, 'is dead, but has its key') end
   if key ~= '' and not mine and not dead then problems_add(id, 'does not have its key') end
-  if mine and repeats and string.sub(holder, 28) ~= schedule_of(record) then problems_add(id, 'its schedule is not that of its key') end
+  if mine and repeats and string.sub(holder, 28) ~= schedule_of(record) then
+    problems_add(id, 'its schedule is not that of its key')
+  end
 end
 -- audit_alias(): of an alias. The bounds of n aliases are those of 1 to n, unless some were lost.
 local function audit_alias(element, score)
@@ -37,7 +39,9 @@ local function audit_leased(receipt, score)
   if string.byte(receipt) == 61 then return audit_alias(receipt, score) end
   local alias = score % 1024
   local bound = alias > 0 and tonumber(redis.call('ZSCORE', KEYS[3], '=' .. alias) or 0)
-  if bound and bound - LEASED_BOUNDS < math.floor(score / 1024) then problems_add(receipt, 'is leased for longer than its holder has leases') end
+  if bound and bound - LEASED_BOUNDS < math.floor(score / 1024) then
+    problems_add(receipt, 'is leased for longer than its holder has leases')
+  end
   local id, attempt = string.sub(receipt, 1, 26), receipt_attempt(receipt)
   if not attempt then return problems_add(receipt, 'is leased, but not a receipt') end
   local deliveries = history_parse(redis.call('HGET', KEYS[1], 'h:' .. id))

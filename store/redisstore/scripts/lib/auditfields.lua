@@ -21,13 +21,16 @@ local function auditfields_side(field, value)
   elseif kind == 'd' then
     return auditfields_dead(field, name, value)
   elseif not kind then
-    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, room = 1, keep = 1, done = 1, tried = 1, stops = 1, largest = 1, windows = 1}
+    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, room = 1, keep = 1, done = 1,
+      tried = 1, stops = 1, largest = 1, windows = 1}
     for i = 1, #settings_names do known[settings_names[i]] = 1 end
     if not known[field] and not string.match(field, '^n:[a-z_]+$') then problems_add(field, 'is not known') end
     return
   end
   if redis.call('HEXISTS', KEYS[2], name) == 0 then return problems_add(field, 'belongs to no message') end
-  if kind == 'h' and not string.match(value, '^%d+%.?%d* %d+%.?%d* [nrzgdjl-][uc]?s?$') then problems_add(field, 'cannot be read') end
+  if kind == 'h' and not string.match(value, '^%d+%.?%d* %d+%.?%d* [nrzgdjl-][uc]?s?$') then
+    problems_add(field, 'cannot be read')
+  end
   if kind == 'h' and partition_tried == 0 then problems_add(field, 'is not counted') end
   if kind == 'f' and redis.call('HEXISTS', KEYS[1], 'h:' .. name) == 0 then problems_add(field, 'has no history') end
   if kind == 'x' and state_of(name) ~= 'leased' then problems_add(field, 'belongs to a message that is not leased') end
@@ -55,7 +58,9 @@ local function auditfields_past(field, value)
   local _, _, record = past_parse(value)
   local most, _, key, _, _, name = record_parse(record)
   if not most then return problems_add(id, 'is done, but its record cannot be read') end
-  if (name or key) ~= (redis.call('HGET', KEYS[8], 'e:' .. id) or '') then problems_add(id, 'is done, but not with its key') end
+  if (name or key) ~= (redis.call('HGET', KEYS[8], 'e:' .. id) or '') then
+    problems_add(id, 'is done, but not with its key')
+  end
 end
 -- auditfields_call(): of the aliases in calls. A name that was lost is no wrong one.
 local function auditfields_call(field, value)

@@ -3,13 +3,15 @@
 -- says: times; keys, TTLs and whether to replace; for how long to remember, and dedup ids. Of 0
 -- columns there is one time for all. dues: where the times are.
 local batch_size, batch_columns, batch_farthest = tonumber(ARGV[4]), tonumber(ARGV[7]), clock_up + ARGV[3]
-local batch_dues, batch_same_due, batch_keyed, batch_remembered = 10 + 2 * batch_size, batch_columns == 0, batch_columns >= 4, batch_columns == 6
+local batch_dues, batch_same_due = 10 + 2 * batch_size, batch_columns == 0
+local batch_keyed, batch_remembered = batch_columns >= 4, batch_columns == 6
 local batch_earliest = math.huge
 local batch_when, batch_at
 local function batch_due(i)
   local text = ARGV[batch_dues + (batch_same_due and 1 or i)]
   if text ~= batch_when then
-    batch_when, batch_at = text, string.byte(text) == 64 and math.max(clock_now, tonumber(string.sub(text, 2))) or instant_after(text)
+    batch_when = text
+    batch_at = string.byte(text) == 64 and math.max(clock_now, tonumber(string.sub(text, 2))) or instant_after(text)
   end
   return batch_at
 end

@@ -28,7 +28,9 @@ local function calls_drop_old()
   local memories = redis.call('HMGET', KEYS[6], unpack(some))
   for i = 1, #some do
     local used = tonumber(string.match(memories[i] or '', '^%d+')) or 0
-    if some[i] ~= '' and string.sub(some[i], 1, 2) ~= 'a:' and used < clock_now - 3600000 then redis.call('HDEL', KEYS[6], some[i], some[i] .. '=') end
+    if some[i] ~= '' and string.sub(some[i], 1, 2) ~= 'a:' and used < clock_now - 3600000 then
+      redis.call('HDEL', KEYS[6], some[i], some[i] .. '=')
+    end
   end
 end
 -- calls_remember(): keeps the answer, to be called after calls_recall() of the same field. A new caller,

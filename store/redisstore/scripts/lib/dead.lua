@@ -1,6 +1,7 @@
--- Makes messages dead: dead_add() of each, then dead_write() before plan_write(). Their records and histories stay, their keys are free, but they can
--- be found by them. One without a readable record gets an empty one, so that it is listed and
--- counted, never delivered. name: the key of one that does not hold it.
+-- Makes messages dead: dead_add() of each, then dead_write() before plan_write(). Their records and
+-- histories stay, their keys are free, but they can be found by them. One without a
+-- readable record gets an empty one, so that it is listed and counted, never delivered. name: the
+-- key of one that does not hold it.
 -- entries: times of death and ids; keyed: the messages that have a key, keys: theirs.
 local dead_entries, dead_keys, dead_keyed = {}, {}, {}
 local function dead_add(id, key, readable, name)
@@ -23,7 +24,8 @@ local function dead_write()
   for i, key in ipairs(dead_keys) do
     local ids = index_ids(lists[i])
     local at = #ids > 0 and redis.call('ZMSCORE', KEYS[5], unpack(ids)) or {}
-    plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'd:' .. key, index_with(ids, at, dead_keyed[i], clock_now)
+    plan_fields[#plan_fields + 1] = 'd:' .. key
+    plan_fields[#plan_fields + 1] = index_with(ids, at, dead_keyed[i], clock_now)
     plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'e:' .. dead_keyed[i], key
   end
   dead_keys, dead_keyed = {}, {}

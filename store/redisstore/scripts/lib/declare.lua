@@ -15,7 +15,8 @@ local function declare_message(key, record, due, repeats)
     local h = where == 'due' and partition_tried > 0 and redis.call('HGET', KEYS[1], 'h:' .. id)
     if h then
       local deliveries, _, how, doubt = history_parse(h)
-      declare_histories[#declare_histories + 1], declare_histories[#declare_histories + 2] = 'h:' .. id, history_counts(deliveries, deliveries) .. ' 0 ' .. how .. doubt
+      declare_histories[#declare_histories + 1] = 'h:' .. id
+      declare_histories[#declare_histories + 1] = history_counts(deliveries, deliveries) .. ' 0 ' .. how .. doubt
       declare_texts[#declare_texts + 1] = 'f:' .. id
     end
   end

@@ -45,7 +45,9 @@ local function deliver_batch(ids, dues, wanted, once, first, ends)
       leases[l + 1], leases[l + 2], l = score, receipt, l + 2
     end
   end
-  if score and calls_alias > 0 then leases[l + 1], leases[l + 2] = string.format('%d', LEASED_BOUNDS + ends), '=' .. calls_alias end
+  if score and calls_alias > 0 then
+    leases[l + 1], leases[l + 2] = string.format('%d', LEASED_BOUNDS + ends), '=' .. calls_alias
+  end
   redis.call('ZREM', KEYS[3], '-')
   if l > 0 then redis.call('ZADD', KEYS[3], 'GT', unpack(leases)) end
   local here = reply_size - before

@@ -5,7 +5,9 @@ end
 -- existing_records(): the records that have one of the ids now. Where many could be long, only those
 -- are read that are as long as the message: others are not the same.
 local function existing_records(ids)
-  if batch_size * (tonumber(partition_largest) or LARGEST_SHORT) <= 1048576 then return redis.call('HMGET', KEYS[2], unpack(ids)) end
+  if batch_size * (tonumber(partition_largest) or LARGEST_SHORT) <= 1048576 then
+    return redis.call('HMGET', KEYS[2], unpack(ids))
+  end
   local old = {}
   for i = 1, batch_size do
     local size = redis.call('HSTRLEN', KEYS[2], ids[i])

@@ -1,7 +1,9 @@
 -- For next: the messages of a receipt.
 -- begins: how many messages come before those of a receipt.
 local follow_begins, follow_total = {}, 0
-for size in string.gmatch(ARGV[9], '%d+') do follow_begins[#follow_begins + 1], follow_total = follow_total, follow_total + size end
+for size in string.gmatch(ARGV[9], '%d+') do
+  follow_begins[#follow_begins + 1], follow_total = follow_total, follow_total + size
+end
 follow_begins[#follow_begins + 1] = follow_total
 -- follow_accept(): accepts the messages of the x-th receipt, unless one is refused. Which of them there
 -- are already is looked at first.

@@ -35,7 +35,8 @@ local function known_load(ids, old)
 end
 -- known_lasts(): whether a message that this call has removed is going to be remembered.
 local function known_lasts(id)
-  local span = known_spans[id] or partition_windows and tonumber(string.match(redis.call('HGET', KEYS[1], 'w:' .. id) or '', '^%d+'))
+  local span = known_spans[id]
+    or partition_windows and tonumber(string.match(redis.call('HGET', KEYS[1], 'w:' .. id) or '', '^%d+'))
   return span and span > 0
 end
 -- known_before(): the id of a message that has the id, or the dedup id, of the i-th.
@@ -50,7 +51,8 @@ local function known_add(i, id)
   local span, name = ARGV[known_lengths + i], known_name(i)
   if span == '0' and name == '' then return end
   known_spans[id] = tonumber(span)
-  known_fields[#known_fields + 1], known_fields[#known_fields + 2] = 'w:' .. id, name == '' and span or span .. ' ' .. name
+  known_fields[#known_fields + 1] = 'w:' .. id
+  known_fields[#known_fields + 1] = name == '' and span or span .. ' ' .. name
   if name ~= '' then
     known_dedup[name] = id
     known_fields[#known_fields + 1], known_fields[#known_fields + 2] = 'u:' .. name, id

@@ -7,7 +7,8 @@ local function leases_soonest()
   return score < LEASED_BOUNDS and math.floor(score / 1024) or math.huge
 end
 local function leases_sweep(limit)
-  local receipts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', '(' .. instant_text((clock_now + 1) * 1024), 'LIMIT', 0, limit)
+  local to = '(' .. instant_text((clock_now + 1) * 1024)
+  local receipts = redis.call('ZRANGEBYSCORE', KEYS[3], '-inf', to, 'LIMIT', 0, limit)
   local ids, attempts, cancelled = {}, {}, 0
   for i, r in ipairs(receipts) do
     ids[i], attempts[i] = string.sub(r, 1, 26), receipt_attempt(r)

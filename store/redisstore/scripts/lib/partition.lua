@@ -10,7 +10,8 @@
 -- windows: see remembered.lua; false while nothing is or will be remembered.
 local partition_layout, partition_tried, partition_stops, partition_paused, partition_room,
   partition_largest, partition_version, partition_dead_limits, partition_windows, partition_done_limits =
-  unpack(redis.call('HMGET', KEYS[1], 'layout', 'tried', 'stops', 'paused', 'room', 'largest', 'version', 'keep', 'windows', 'done'))
+  unpack(redis.call('HMGET', KEYS[1],
+    'layout', 'tried', 'stops', 'paused', 'room', 'largest', 'version', 'keep', 'windows', 'done'))
 if partition_layout and partition_layout ~= '1' then return redis.error_reply('LAYOUT ' .. partition_layout) end
 partition_tried, partition_stops = tonumber(partition_tried) or 0, tonumber(partition_stops) or 0
 partition_paused = partition_paused == '1'

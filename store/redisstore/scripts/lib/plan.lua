@@ -9,7 +9,9 @@ local plan_earliest, plan_fresh = math.huge, 0
 local function plan_history(id, h, deliveries, failures, how, text, snoozed)
   local _, _, _, _, _, snoozes, earlier = history_parse(h)
   if not h then plan_fresh = plan_fresh + 1 end
-  plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'h:' .. id, history_counts(deliveries, earlier) .. ' ' .. history_counts(failures, snoozes + (snoozed or 0)) .. ' ' .. how
+  local counts = history_counts(failures, snoozes + (snoozed or 0))
+  plan_fields[#plan_fields + 1] = 'h:' .. id
+  plan_fields[#plan_fields + 1] = history_counts(deliveries, earlier) .. ' ' .. counts .. ' ' .. how
   if text ~= '' then plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'f:' .. id, text end
 end
 -- plan_again(): a message is due again.

@@ -23,7 +23,8 @@ local function reply_history(h, repeats)
   local _, failures, _, doubt, _, snoozes, earlier = history_parse(h)
   if failures + snoozes + earlier == 0 and doubt == '' and not repeats then return end
   local suspicion = doubt == 'u' and 1 or doubt == 'c' and 2 or 0
-  reply_histories[#reply_histories + 1] = table.concat({reply_size, failures, snoozes, suspicion, earlier, repeats and clock_now or 0}, ' ')
+  local numbers = {reply_size, failures, snoozes, suspicion, earlier, repeats and clock_now or 0}
+  reply_histories[#reply_histories + 1] = table.concat(numbers, ' ')
 end
 -- reply_again(): hands out what is still leased of an earlier answer.
 local function reply_again(answer)

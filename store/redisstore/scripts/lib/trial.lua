@@ -9,7 +9,8 @@ local function trial_above(base)
   trial_bases[top] = base
   return top
 end
-staged_records, keys_holders, keys_taken, staged_older = trial_above(staged_records), trial_above(keys_holders), trial_above(keys_taken), trial_above(staged_older)
+staged_records, keys_holders, keys_taken, staged_older =
+  trial_above(staged_records), trial_above(keys_holders), trial_above(keys_taken), trial_above(staged_older)
 known_spans, known_dedup, declare_dues = trial_above(known_spans), trial_above(known_dedup), trial_above(declare_dues)
 local function trial_begin()
   for i, list in ipairs(trial_lists) do trial_ends[i] = #list end
@@ -30,6 +31,7 @@ local function trial_undo()
   room_live, accept_sent, accept_deduplicated, keys_expired, keys_replaced = unpack(trial_counts)
 end
 local function trial_end()
-  staged_records, keys_holders, keys_taken, staged_older = trial_bases[staged_records], trial_bases[keys_holders], trial_bases[keys_taken], trial_bases[staged_older]
+  staged_records, keys_holders, keys_taken, staged_older =
+    trial_bases[staged_records], trial_bases[keys_holders], trial_bases[keys_taken], trial_bases[staged_older]
   known_spans, known_dedup, declare_dues = trial_bases[known_spans], trial_bases[known_dedup], trial_bases[declare_dues]
 end
