@@ -16,27 +16,27 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Lanes is how many pushes of one producer to one partition may be under way at a time.
+// Lanes is the maximum number of pushes of one producer to one partition that are in flight.
 const Lanes = 16
 
-// stallAfter is how long a push delays the next one to its partition. A server that can be
-// reached answers much sooner, also under load, unless a connection is stalled.
+// stallAfter is the longest time for which a push delays the next one to its partition. A
+// reachable server answers much sooner, also under load, unless a connection is stalled.
 const stallAfter = 100 * time.Millisecond
 
-// idleAfter is after how long without a push what is kept of a partition is given back.
+// idleAfter is the time without a push after which the state of a partition is dropped.
 const idleAfter = 5 * time.Minute
 
-// Producer pushes messages over a bounded set of lanes for each partition. A lane is a
-// name and a number that grows with every push; a partition remembers the last number of
-// each name with its results. So a lane has one push under way at a time, and one that
-// has carried a push of unknown outcome is set aside with it, to be able to repeat it.
-// Partitions share nothing that one of them could use up: they can be on different
-// servers.
+// Producer pushes messages over a bounded set of lanes for each partition. A lane is a name and a
+// number that grows with every push; a partition remembers the last number of each name with its
+// results. So a lane has one push in flight at a time, and a lane whose push has an unknown
+// outcome is set aside with the push, so that the push can be repeated. Partitions can be on
+// different servers, so each has lanes and slots of its own: a partition that does not answer
+// cannot use up those of others.
 type Producer struct {
 	store   store.Store
 	name    string
 	timeout time.Duration // for callers without a deadline
-	late    error         // of a caller whose timeout is over
+	late    error         // the error of a caller whose timeout has passed
 
 	destinations *idle.Map[store.Partition, *destination]
 	made         atomic.Uint64 // destinations
@@ -45,27 +45,27 @@ type Producer struct {
 	unknown []*push // oldest first
 }
 
-// destination is a partition that is sent to.
+// destination is the state of a partition to which messages are sent.
 type destination struct {
 	sends *coalescer
-	slots chan struct{}    // a token for every push under way
-	lanes *lane.Pool[none] // its own: partitions remember names apart from each other
+	slots chan struct{}    // has an element for each push in flight
+	lanes *lane.Pool[none] // not shared: each partition remembers names for itself
 }
 
 // coalescer combines messages that are sent to one partition at the same time.
 type coalescer = coalesce.Coalescer[store.Message, Outcome]
 
-// Outcome is what became of one message.
+// Outcome is the result of sending one message.
 type Outcome struct {
 	Result store.PushResult
 	Err    error
 }
 
-// none is what a producer keeps of the calls of its lanes.
+// none is the state that a producer keeps with a lane: nothing.
 type none = struct{}
 
-// New returns a producer whose lanes are called after name. Callers of Send whose contexts
-// have no deadline wait for the calls of others for timeout at most.
+// New returns a producer. The names of its lanes begin with name. A Send whose context has no
+// deadline waits for at most timeout.
 func New(s store.Store, name string, timeout time.Duration) *Producer {
 	return &Producer{
 		store: s, name: name, timeout: timeout, late: fmt.Errorf("no success for %s: %w", timeout, store.ErrUnavailable),
@@ -73,16 +73,16 @@ func New(s store.Store, name string, timeout time.Duration) *Producer {
 	}
 }
 
-// Stop ends what looks after the memory of an idle producer.
+// Stop stops the timer that drops the state of idle partitions.
 func (p *Producer) Stop() { p.destinations.Stop() }
 
-// Forget gives back what is kept of a queue that was deleted.
+// Forget drops the state of a queue that was deleted.
 func (p *Producer) Forget(queue string) {
 	p.destinations.Drop(func(to store.Partition) bool { return to.Queue == queue })
 }
 
 // Bound returns a context that ends after the producer's timeout with ErrUnavailable as its
-// cause, or ctx itself if that has a deadline.
+// cause, or ctx unchanged if it has a deadline.
 func (p *Producer) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
@@ -90,9 +90,9 @@ func (p *Producer) Bound(ctx context.Context) (context.Context, context.CancelFu
 	return context.WithTimeoutCause(ctx, p.timeout, p.late)
 }
 
-// Send stores a message that is valid, together with others that are being sent to the
-// same partition. It returns when ctx ends, or with ErrUnavailable after the timeout; the
-// contexts of other callers do not affect it.
+// Send stores a valid message, in one call with others that are sent to the same partition at the
+// same time. It returns when ctx ends, or with ErrUnavailable after the timeout; the contexts of
+// other callers do not affect it.
 func (p *Producer) Send(ctx context.Context, to store.Partition, m *store.Message) Outcome {
 	o, status := p.destination(to).sends.Do(ctx, m)
 	switch status {
@@ -106,7 +106,8 @@ func (p *Producer) Send(ctx context.Context, to store.Partition, m *store.Messag
 	}
 }
 
-// Explain returns err, or if a context of Bound has ended and err is only that, its cause.
+// Explain returns err, except that an err which only reports the end of a context from Bound
+// becomes the cause of that end.
 func (p *Producer) Explain(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return p.ended(ctx)
@@ -126,8 +127,8 @@ func (p *Producer) destination(to store.Partition) *destination {
 	return p.destinations.Get(to, p.newDestination)
 }
 
-// newDestination returns one whose lanes have names that no other has: the partition may
-// remember those of one that was given back.
+// newDestination returns a destination whose lanes have new names: the partition may still
+// remember the names of a destination that was dropped.
 func (p *Producer) newDestination(to store.Partition) *destination {
 	name := p.name + "." + strconv.FormatUint(p.made.Add(1), 36)
 	d := &destination{lanes: lane.NewPool[none](name), slots: make(chan struct{}, Lanes)}
@@ -153,7 +154,7 @@ func outcomes(n int, results []store.PushResult, err error) []Outcome {
 	return all
 }
 
-// Push stores messages in one call, when a lane is free.
+// Push waits for a free lane, then stores messages in one call.
 func (p *Producer) Push(ctx context.Context, to store.Partition, messages []store.Message) ([]store.PushResult, error) {
 	d := p.destination(to)
 	if err := p.enter(ctx, d); err != nil {
@@ -171,7 +172,7 @@ func (p *Producer) Push(ctx context.Context, to store.Partition, messages []stor
 	return results, err
 }
 
-// enter waits until few enough pushes are under way.
+// enter waits until fewer than Lanes pushes are in flight.
 func (p *Producer) enter(ctx context.Context, d *destination) error {
 	select {
 	case d.slots <- struct{}{}:
@@ -190,7 +191,7 @@ func (p *Producer) enter(ctx context.Context, d *destination) error {
 
 func (d *destination) leave() { <-d.slots }
 
-// notSent is the error of a message whose sender left before it was on its way.
+// notSent is the error of a message whose sender stopped waiting before the call was made.
 func notSent(cause error) error { return notSentError{fmt.Errorf("not sent: %w", cause)} }
 
 type notSentError struct{ error }

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var to = store.Partition{Queue: "work"}
 
-// recorder is a store that only takes pushes.
+// recorder is a store that records pushes; its other methods must not be called.
 type recorder struct {
 	store.Store
 	mu       sync.Mutex

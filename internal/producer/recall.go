@@ -11,18 +11,18 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// keep is how many pushes of unknown outcome are remembered, so that an outage does
-// not cost memory without bound.
+// keep is the maximum number of remembered pushes of unknown outcome. It bounds the memory that
+// an outage costs.
 const keep = 4 * Lanes
 
 // never is a due time that every store refuses as too far ahead (the year 9999).
 const never = 253402300799999
 
-// push is one call of unknown outcome, as it can be repeated.
+// push is a call of unknown outcome, with what is needed to repeat it.
 type push struct {
 	to       store.Partition
 	messages []store.Message
-	token    chan struct{}    // its holder may use the fields below
+	token    chan struct{}    // the goroutine that put the element in may use the fields below
 	lane     *lane.Lane[none] // nil once the outcome is known
 	results  []store.PushResult
 	asked    map[store.ID]bool // those whose outcome has been returned
@@ -55,7 +55,7 @@ func (p *Producer) setAside(l *lane.Lane[none], to store.Partition, messages []s
 		return
 	}
 	select {
-	case oldest.token <- struct{}{}: // and never given back: the push is not repeated any more
+	case oldest.token <- struct{}{}: // never taken out again: the push cannot be repeated any more
 		if oldest.lane != nil {
 			p.destination(oldest.to).lanes.Give(oldest.lane)
 		}
@@ -108,7 +108,7 @@ func (p *Producer) unknownOf(to store.Partition) []*push {
 	return all
 }
 
-// among returns the indexes of those of u's messages that are sent again unchanged.
+// among returns the indexes of u's messages that are sent again unchanged.
 func (u *push) among(byID map[store.ID]*store.Message) []int {
 	var again []int
 	for i := range u.messages {
@@ -121,7 +121,7 @@ func (u *push) among(byID map[store.ID]*store.Message) []int {
 	return again
 }
 
-// resolve repeats u unless its outcome is known, as one of its messages is sent again.
+// resolve repeats u unless its outcome is known. It is called when messages of u are sent again.
 func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 	select {
 	case u.token <- struct{}{}:

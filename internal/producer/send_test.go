@@ -45,7 +45,7 @@ func (l *lossy) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	return results, err
 }
 
-// consume takes everything and acks it, and returns how often each message was there.
+// consume receives and acks all messages, and counts the deliveries of each.
 func consume(t *testing.T, s store.Store, seen map[store.ID]int) {
 	t.Helper()
 	result, err := s.Claim(t.Context(), to, store.ClaimRequest{
@@ -59,7 +59,7 @@ func consume(t *testing.T, s store.Store, seen map[store.ID]int) {
 	}
 }
 
-// together sends all messages at the same time, while one before them is held up.
+// together sends all messages at the same time, while an earlier push is blocked.
 func together(t *testing.T, p *producer.Producer, s *lossy, all []store.Message) []producer.Outcome {
 	t.Helper()
 	s.hold = make(chan struct{})
@@ -93,9 +93,9 @@ func TestSend_SendersOfALostReplyRepeatOneByOne(t *testing.T) {
 				}
 				s.lose, s.refuse = false, false
 				if test.stored {
-					consume(t, s, seen) // so nothing but the number can tell
+					consume(t, s, seen) // so only the number shows that the push is a repetition
 				}
-				again := []int{3, 1, 3, 2, 0} // 4 is given up
+				again := []int{3, 1, 3, 2, 0} // 4 is not sent again
 				for _, i := range again {
 					o, known := p.Recall(t.Context(), to, all[i:i+1])[all[i].ID]
 					if !known {

@@ -13,17 +13,17 @@ type RoundRobin struct {
 
 	mu        sync.Mutex
 	partition int
-	left      int64 // messages that stay there
+	left      int64 // messages that still go to that partition
 }
 
-// concurrentCalls is how many calls the messages of concurrent sends are divided into: while
-// the store works on one call, the other collects messages.
+// concurrentCalls is the number of calls into which the messages of concurrent sends are divided:
+// while one call is in flight, the next collects messages.
 const concurrentCalls = 2
 
 // Begin counts a send as in flight.
 func (r *RoundRobin) Begin() { r.sending.Add(1) }
 
-// End counts it as finished.
+// End counts a send as finished.
 func (r *RoundRobin) End() { r.sending.Add(-1) }
 
 // Next returns the partition of a message.

@@ -1,4 +1,4 @@
-// Package route decides which partition a message belongs to, and mints ids that say so.
+// Package route chooses the partition of a message, and makes ids that contain it.
 package route
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// ByKey returns the partition of a keyed message: always the same one, so that one
-// script can see whether the key is taken.
+// ByKey returns the partition of a keyed message: always the same one, so that one script can
+// check whether the key is in use.
 func ByKey(key string, partitions int) int {
 	return int(xxhash.Sum64String(key) % uint64(partitions))
 }
@@ -31,11 +31,11 @@ func ByNames(m *store.Message, partitions int) (ok bool, partition int) {
 	return false, 0
 }
 
-// NewID returns a fresh id of the given partition. Ids of one process are strictly
-// increasing: the library that makes the UUIDs holds the first 80 bits to that.
+// NewID returns a fresh id of the given partition. Ids of one process are strictly increasing:
+// the UUID library guarantees that for their first 80 bits.
 func NewID(partition int) store.ID { return inPartition(uuid.Must(uuid.NewV7()), partition) }
 
-// IDs makes ids as NewID does, at less cost for those who make many. The zero IDs is ready to
+// IDs makes ids as NewID does, at less cost per id if many are made. The zero IDs is ready to
 // use; it is safe for concurrent use.
 type IDs struct{ random randomness }
 
@@ -58,7 +58,7 @@ type randomness struct {
 	left  int // bytes at the end of piece that were not handed out
 }
 
-// Read implements io.Reader for fewer bytes than a piece has.
+// Read implements io.Reader for at most len(r.piece) bytes at a time.
 func (r *randomness) Read(into []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,9 +71,9 @@ func (r *randomness) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// FollowingID returns the id of the index-th message that follows an occurrence of another
-// one: the same whenever it is asked for. It has the time of the parent's id, and is of the
-// given partition.
+// FollowingID returns the id of the index-th message that follows an occurrence of the message
+// parent. Equal arguments give equal ids. The id has the time of the parent's id and the given
+// partition.
 func FollowingID(parent store.ID, occurrence int64, index, partition int) store.ID {
 	const timeBytes, version, variant = 6, 0x70, 0x80
 	var seed [len(parent) + 16]byte

@@ -14,8 +14,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The places of keys are stored data: another hash would let a key be taken twice
-// while old messages are live.
+// The partition of a key must not change: with another hash, a second message with the key could
+// be stored in another partition while the first is live.
 func TestByKey_MappingIsFixed(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
