@@ -10,18 +10,18 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// backlog is the deliveries that wait for a worker, in the order they came.
+// backlog is the queue of deliveries that wait for a worker, oldest first.
 type backlog struct {
-	bytes *atomic.Int64 // of them
-	begun chan struct{} // holds a token when it is not empty any more
+	bytes *atomic.Int64 // of the waiting deliveries
+	begun chan struct{} // has an element when a delivery was added to an empty backlog
 
 	mu     sync.Mutex
-	filled sync.Cond // there is one more, or no more comes
+	filled sync.Cond // signalled when a delivery is added, and at close
 	queue  []*Held
-	first  int // index of the oldest
-	idle   int // workers that wait for one
+	first  int // index of the oldest delivery
+	idle   int // workers that wait for a delivery
 	closed bool
-	hurry  bool // nobody lingers for more any longer
+	hurry  bool // workers do not wait for more deliveries any more
 }
 
 func newBacklog(bytes *atomic.Int64) *backlog {
@@ -58,7 +58,7 @@ func (b *backlog) add(all []*Held) {
 	}
 }
 
-// next waits for a delivery and takes it; nil when no more comes.
+// next waits for a delivery and takes it. It returns nil once the backlog is closed and empty.
 func (b *backlog) next() *Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -68,7 +68,7 @@ func (b *backlog) next() *Held {
 	return b.pop()
 }
 
-// poll takes a delivery; nil if none waits.
+// poll takes a delivery without waiting, nil if there is none.
 func (b *backlog) poll() *Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,14 +85,14 @@ func (b *backlog) len() int {
 	return len(b.queue) - b.first
 }
 
-// over reports whether nothing waits and no more comes.
+// over reports whether the backlog is closed and empty.
 func (b *backlog) over() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closed && b.first == len(b.queue)
 }
 
-// await waits until there is a delivery, or returns false when no more comes.
+// await waits until there is a delivery. It returns false once the backlog is closed and empty.
 func (b *backlog) await() bool {
 	for b.first == len(b.queue) {
 		if b.closed {
@@ -109,8 +109,9 @@ func (b *backlog) wait() {
 	b.idle--
 }
 
-// nextBatch waits for a delivery, then until there are most of them or linger has passed,
-// and takes them; none when no more comes. idling is called around the waiting.
+// nextBatch waits for a delivery, then until there are most deliveries or linger has passed, and
+// takes them. It returns none once the backlog is closed and empty. idling is called before and
+// after the wait.
 func (b *backlog) nextBatch(most int, linger time.Duration, idling func(bool)) []*Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,7 +142,7 @@ func (b *backlog) nextBatch(most int, linger time.Duration, idling func(bool)) [
 	}
 }
 
-// stopLingering makes those who wait for more take what they have.
+// stopLingering makes workers that wait for a full batch take the deliveries that there are.
 func (b *backlog) stopLingering() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -159,7 +160,8 @@ func (b *backlog) pop() *Held {
 	return h
 }
 
-// takeOlder takes what came before an instant. It reports whether more waits.
+// takeOlder takes the deliveries that were added before an instant, and reports whether others
+// wait.
 func (b *backlog) takeOlder(than time.Time) (old []*Held, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -169,7 +171,7 @@ func (b *backlog) takeOlder(than time.Time) (old []*Held, more bool) {
 	return old, b.first < len(b.queue)
 }
 
-// takeAll takes everything that waits.
+// takeAll takes all deliveries.
 func (b *backlog) takeAll() []*Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -180,7 +182,7 @@ func (b *backlog) takeAll() []*Held {
 	return all
 }
 
-// close says that no more comes. What waits is still handed out.
+// close ends the adding of deliveries. Those that wait are still handed out.
 func (b *backlog) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -191,12 +193,12 @@ func (b *backlog) close() {
 // shedAfter is how long a delivery may wait for a worker.
 const shedAfter = time.Second
 
-// shed releases deliveries that have waited for a worker for too long, because handlers
-// have become slow: another consumer may have workers that are free. What is released has
-// lost no attempt, and is due at once.
+// shed releases deliveries that have waited for a worker for longer than shedAfter, because
+// handlers have become slow: another consumer may have free workers. A released message loses no
+// attempt and is due at once.
 type shed struct{ work *work }
 
-// Run sheds until ctx ends. It sleeps while nothing waits.
+// Run sheds until ctx ends. It sleeps while no delivery waits.
 func (s *shed) Run(ctx context.Context) {
 	for {
 		select {
@@ -211,7 +213,7 @@ func (s *shed) Run(ctx context.Context) {
 	}
 }
 
-// shedOld reports whether more waits.
+// shedOld releases the deliveries that waited for too long, and reports whether others wait.
 func (s *shed) shedOld() bool {
 	old, more := s.work.backlog.takeOlder(time.Now().Add(-shedAfter))
 	if len(old) == 0 {

@@ -8,14 +8,13 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// linger is how long a watch goes on when nobody waits any more. Callers that receive in
-// a loop wait again soon, and on Redis each new watch costs a connection.
+// linger is how long a watch continues when no caller waits any more. Callers that receive in a
+// loop wait again soon, and on Redis each new watch costs a connection.
 const linger = time.Minute
 
-// Bell rings for all callers that wait for messages of a queue when the store hints at
-// some. One watch serves them all. It begins with the first that waits and ends when
-// nobody has waited for a while. The watch is shared, so it outlives its callers: it ends with
-// life, in running.
+// Bell notifies all callers that wait for messages of a queue when the store hints that some are
+// due. All share one watch. It begins with the first caller that waits and ends when none has
+// waited for linger. It can outlive the callers, so its context is a child of life.
 type Bell struct {
 	life    context.Context //nolint:containedctx // of the client, whose callers share the watch
 	running *sync.WaitGroup
@@ -23,27 +22,28 @@ type Bell struct {
 	queue   string
 
 	mu      sync.Mutex
-	heard   uint64 // hints so far
+	heard   uint64 // the number of hints so far
 	waiting map[chan struct{}]struct{}
-	stop    context.CancelFunc // ends the watch; nil when there is none
+	stop    context.CancelFunc // ends the watch; nil while there is none
 	rest    *time.Timer        // calls stop
 }
 
-// NewBell returns a bell for a queue. It makes no call before somebody waits.
+// NewBell returns a bell for a queue. It makes no call before a caller waits.
 func NewBell(life context.Context, running *sync.WaitGroup, s store.Store, queue string) *Bell {
 	return &Bell{life: life, running: running, store: s, queue: queue}
 }
 
-// hints returns how many hints there have been. A caller asks before it looks for
-// messages, and passes the answer to join, so that it misses no hint in between.
+// hints returns the number of hints so far. A caller reads it before it polls for messages, and
+// passes it to join, so that it misses no hint in between.
 func (b *Bell) hints() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.heard
 }
 
-// join returns a channel that receives at every hint after the first heard ones, until
-// leave is called. A watch that begins now sends one as soon as it listens.
+// join returns a channel that receives a value at every hint after the first heard ones, until
+// leave is called. If join begins the watch, the channel also receives one as soon as the watch
+// listens.
 func (b *Bell) join(heard uint64) (rung <-chan struct{}, leave func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,7 +75,7 @@ func (b *Bell) leave(mine chan struct{}) {
 	}
 }
 
-// endWatch ends the watch unless a caller has come while its timer fired.
+// endWatch ends the watch, unless a caller joined while the timer fired.
 func (b *Bell) endWatch() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,8 +85,8 @@ func (b *Bell) endWatch() {
 	}
 }
 
-// watch goes on after errors: callers that wait also look without a hint, and report
-// what they find.
+// watch retries after errors without reporting them: callers also poll without hints, and report
+// the errors of their polls.
 func (b *Bell) watch(ctx context.Context) {
 	const again = time.Second
 	for ctx.Err() == nil {
@@ -107,7 +107,7 @@ func (b *Bell) ring() {
 	for mine := range b.waiting {
 		select {
 		case mine <- struct{}{}:
-		default: // rung already
+		default: // a hint is already in the channel
 		}
 	}
 }

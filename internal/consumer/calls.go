@@ -13,28 +13,28 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// idleAfter is after how long without a call what is kept of a partition is given back.
+// idleAfter is the time without a call after which the state of a partition is dropped.
 const idleAfter = 5 * time.Minute
 
-// calls settle deliveries and extend their leases: those of one target that are made at the
-// same time are combined.
+// calls settles deliveries and extends their leases. Requests with the same target that are made
+// at the same time are combined into one call.
 type calls struct {
 	store      store.Store
 	coalescers *idle.Map[target, *coalescer]
 	config     func(target) coalesce.Config[settling, settlement]
 }
 
-// target is what a call can be about.
+// target is what all deliveries of a call have in common.
 type target struct {
 	partition store.Partition
 	verdict   store.Verdict // noVerdict: the leases are extended
-	lease     int64         // then, ms
-	start     bool          // then: handlers are about to run
+	lease     int64         // of an extension, ms
+	start     bool          // of an extension: it also records that handlers are about to run
 }
 
 const noVerdict store.Verdict = ""
 
-// coalescer combines the calls about one target.
+// coalescer combines requests with one target.
 type coalescer = coalesce.Coalescer[settling, settlement]
 
 // settling is a delivery with the details of its verdict.
@@ -45,7 +45,7 @@ type settling struct {
 	next    *store.Occurrence
 	sends   *Sends
 
-	handled bool // by a handler, whose result and time these are
+	handled bool // a handler has run; these are its result and duration
 	result  error
 	took    time.Duration
 }
@@ -54,14 +54,14 @@ func newSettling(h *Held, v Verdict) settling {
 	return settling{held: h, delay: v.Delay, failure: cut(v.Failure), next: v.Next, sends: v.Sends}
 }
 
-// settlement is what the store said.
+// settlement is the answer of the store.
 type settlement struct {
 	code store.Code
 	err  error
 }
 
-// newCalls returns calls that are made as config says: how often, in which context, and what is
-// done with their results.
+// newCalls returns calls that are made as config returns for each target: how often they are
+// tried, in which context, and what is done with their results.
 func newCalls(s store.Store, config func(target) coalesce.Config[settling, settlement]) *calls {
 	return &calls{store: s, coalescers: idle.NewMap[target, *coalescer](idleAfter, nil), config: config}
 }
@@ -74,7 +74,7 @@ func (c *calls) newCoalescer(t target) *coalescer {
 	return coalesce.New(config)
 }
 
-// do makes a call, together with others, and waits for it until ctx ends.
+// do makes a request, in one call with others, and waits for it until ctx ends.
 func (c *calls) do(ctx context.Context, t target, item *settling) settlement {
 	said, status := c.coalescer(t).Do(ctx, item)
 	if status != coalesce.Completed {
@@ -83,7 +83,7 @@ func (c *calls) do(ctx context.Context, t target, item *settling) settlement {
 	return said
 }
 
-// once makes the call about items, one time.
+// once makes the call for items without retries.
 func once(ctx context.Context, s store.Store, t target, items []settling) []settlement {
 	r := newRequest(t, items, nil)
 	codes, err := r.ask(ctx, s)
@@ -97,8 +97,8 @@ func once(ctx context.Context, s store.Store, t target, items []settling) []sett
 	return said
 }
 
-// release gives deliveries of a partition back unharmed, once, in as few calls as possible.
-// What cannot be given back comes back when its lease has run out.
+// release releases deliveries of a partition, without retries, in as few calls as possible. A
+// message that cannot be released is delivered again when its lease has run out.
 func (c *calls) release(ctx context.Context, p store.Partition, receipts []store.Receipt) error {
 	var failed error
 	for chunk := range slices.Chunk(receipts, store.MaxBatch) {
@@ -112,7 +112,7 @@ func (c *calls) release(ctx context.Context, p store.Partition, receipts []store
 	return failed
 }
 
-// request is what a call asks the store for.
+// request has the arguments of a call to the store.
 type request struct {
 	target
 	receipts []store.Receipt    // of leases that are extended
@@ -120,7 +120,7 @@ type request struct {
 	parts    []*series.Part
 }
 
-// newRequest returns the request about the deliveries at some places; nil: about all.
+// newRequest returns the request for the items at the given indexes, or for all if places is nil.
 func newRequest(t target, items []settling, places []int) request {
 	r, n := request{target: t}, len(places)
 	if places == nil {
@@ -163,7 +163,7 @@ func (r *request) ask(ctx context.Context, s store.Store) ([]store.Code, error) 
 	return series.Settle(ctx, s, r.partition, store.SettleRequest{Verdict: r.verdict, Items: r.items}, r.parts)
 }
 
-// validate keeps what one caller got wrong from others in the same call.
+// validate checks one item, so that an invalid one does not fail the others in the same call.
 func (i *settling) validate(t target) error {
 	if t.verdict == noVerdict {
 		return store.ExtendRequest{Receipts: []store.Receipt{i.held.Delivery.Receipt}, Lease: t.lease}.Validate()
@@ -175,7 +175,7 @@ func (i *settling) settlement() store.Settlement {
 	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next, Messages: i.sends.stored()}
 }
 
-// size is that of its settlement.
+// size returns the bytes of its settlement.
 func (i *settling) size() int {
 	if i.next == nil && i.sends == nil {
 		return len(i.failure)
@@ -184,7 +184,8 @@ func (i *settling) size() int {
 	return item.Size()
 }
 
-// noAnswer distinguishes the end of a call's own time from that of its caller's.
+// noAnswer returns another error for the end of the call's own timeout, to distinguish it from
+// the end of the caller's context.
 func noAnswer(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, store.ErrUnavailable) {
 		return fmt.Errorf("no answer within %s: %w", callTimeout, store.ErrUnavailable)

@@ -9,47 +9,47 @@ import (
 	"time"
 )
 
-// soon is what prefetching aims at: what is held should be started within it.
+// soon is the aim of prefetching: handlers of held deliveries should start within that time.
 const soon = 100 * time.Millisecond
 
-// capacity is how many deliveries may be held: as many as there are workers, and as
-// many more as they are going to start soon, by the mean time they have taken so far, and
-// as fit into prefetchBytes, by their mean size so far. A slow handler hoards nothing, a
-// fast one never waits for a claim.
+// capacity limits how many deliveries may be held: one for each worker, and as many more as the
+// workers are expected to start within soon, by the mean duration of handlers, and as fit into
+// prefetchBytes, by the mean size of deliveries. So a consumer with slow handlers holds few
+// messages that others could handle, and fast handlers do not wait for claims.
 //
-// A place is taken from before the claim until the store has the verdict. Partitions can
-// be on different servers, so a partition that the store does not serve must not keep
-// places from the others: while a claim or a verdict of it is late, the places of its
-// claim and of all its verdicts are lent. They count against that partition only. A
-// late claim can still bring all it asked for; then more is held than there are places,
-// until enough has been settled.
+// A delivery has a place from before its claim until the store has its verdict. Partitions can be
+// on different servers, so a partition that does not answer must not keep places from the others:
+// while a claim or a verdict of it is late, the places of its claim and of all its verdicts are
+// lent, that is, they count against that partition only. A late claim can still return all
+// deliveries that it asked for; then more are held than there are places, until enough are
+// settled.
 type capacity struct {
 	workers       int          // deliveries that handlers can work on at a time
-	batch         int          // deliveries that a handler takes together, at most
-	prefetch      int          // the most of it
-	prefetchBytes int          // of bodies, about
-	bytes         atomic.Int64 // of what waits for a worker
-	share         *Share       // of slots, without which no worker works; nil: each has one
+	batch         int          // the most deliveries of one call of a handler
+	prefetch      int          // the most deliveries that may wait for a worker
+	prefetchBytes int          // approximate limit of the bodies that wait for a worker
+	bytes         atomic.Int64 // of the deliveries that wait for a worker
+	share         *Share       // of slots, which handlers need to run; nil: workers need none
 	queued        func() int   // how many deliveries wait for a worker; only used with share
 
 	mu         sync.Mutex
-	limit      int // of workers in use: fewer than there are when the processor is overloaded
-	used       int // places that are taken, the lent ones too
+	limit      int // of workers in use: lower than their number while the processor is overloaded
+	used       int // places that are taken, including lent ones
 	lent       int
-	asking     int           // reserved by claims under way that are not late
-	mean       time.Duration // of the time that a worker takes; 0: not measured yet
+	asking     int           // reserved by claims that are in flight and not late
+	mean       time.Duration // time of a worker for a delivery; 0: not measured yet
 	size       int           // mean bytes of a delivery
 	partitions []usage
-	idle       int     // workers that wait for deliveries, where these are handled in batches
-	waiting    []*turn // fetchers, first come first served
-	short      bool    // of slots, so that one of waiting has no place
-	plenty     int     // of partitions
+	idle       int     // workers that wait for deliveries; only counted with batches
+	waiting    []*turn // fetchers, in the order in which they are served
+	short      bool    // a waiting fetcher has no place because slots are missing
+	plenty     int     // partitions that are known to have more messages due
 }
 
-// usage is what one partition has of the places, apart from what waits for a worker or
-// has one.
+// usage counts the places of one partition, except those of deliveries that wait for a worker or
+// have one.
 type usage struct {
-	claiming   int // reserved by the claim under way
+	claiming   int // reserved by the claim in flight
 	settling   int // of deliveries whose verdict the store does not know yet
 	claimLate  bool
 	settleLate int // calls with verdicts that are late
@@ -67,7 +67,7 @@ func (u *usage) lent() int {
 	return n
 }
 
-// asking is how many places a claim has reserved that has time still.
+// asking returns the places that are reserved by a claim which is not late.
 func (u *usage) asking() int {
 	if u.claimLate {
 		return 0
@@ -75,7 +75,7 @@ func (u *usage) asking() int {
 	return u.claiming
 }
 
-// turn is a fetcher's place in the line.
+// turn is a fetcher that waits for room.
 type turn struct {
 	partition int
 	most      int
@@ -106,7 +106,7 @@ func (c *capacity) take(ctx context.Context, partition, most int) int {
 	}
 }
 
-// leave takes t out of the line, and gives back what it was granted meanwhile.
+// leave removes t from the waiting fetchers, and gives back places that it was granted meanwhile.
 func (c *capacity) leave(t *turn) {
 	c.mu.Lock()
 	before := len(c.waiting)
@@ -118,7 +118,7 @@ func (c *capacity) leave(t *turn) {
 	}
 }
 
-// pastDeliveries is what the past weighs in the moving averages.
+// pastDeliveries is the weight of the past in the moving averages, in deliveries.
 const pastDeliveries = 10
 
 // claimed ends a claim that has returned n deliveries, with bodies of bytes in all, and
@@ -144,7 +144,7 @@ func (c *capacity) claimLate(partition int) {
 	c.trim()
 }
 
-// settleLate notes that a call with verdicts is late, or that one that was is over.
+// settleLate notes that a call with verdicts is late, or that a late one has ended.
 func (c *capacity) settleLate(partition int, late bool) {
 	c.change(partition, func(u *usage) {
 		if late {
@@ -160,7 +160,7 @@ func (c *capacity) settling(partition, n int) {
 	c.change(partition, func(u *usage) { u.settling += n })
 }
 
-// settled ends what settling began: n deliveries are not held any more.
+// settled notes that n deliveries are not held any more. It follows a call of settling.
 func (c *capacity) settled(partition, n int) {
 	c.change(partition, func(u *usage) {
 		u.settling -= n
@@ -168,7 +168,7 @@ func (c *capacity) settled(partition, n int) {
 	})
 }
 
-// give returns the places of n deliveries that have no verdict on its way.
+// give returns the places of n deliveries whose verdicts are not in flight.
 func (c *capacity) give(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +176,7 @@ func (c *capacity) give(n int) {
 	c.grant()
 }
 
-// idling notes that a worker waits to fill its batch, or that it does not any more.
+// idling notes that a worker begins or ends to wait for a full batch.
 func (c *capacity) idling(yes bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -198,14 +198,14 @@ func (c *capacity) change(partition int, how func(*usage)) {
 	c.grant()
 }
 
-// count adds to the sums over all partitions what one has.
+// count adds the figures of a partition to the sums over all partitions.
 func (c *capacity) count(u *usage, sign int) {
 	c.lent += sign * u.lent()
 	c.asking += sign * u.asking()
 	c.plenty += sign * u.plenty
 }
 
-// worked notes for how long a worker was busy with one delivery.
+// worked notes how long a worker was busy with one delivery.
 func (c *capacity) worked(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -216,17 +216,16 @@ func (c *capacity) worked(d time.Duration) {
 	c.grant()
 }
 
-// stalled notes that workers have not become free for long, which the mean of those that
-// have does not show: nothing is prefetched until they are fast again.
+// stalled notes that workers have been busy for a long time. The mean has only handlers that have
+// returned and does not show that. Nothing is prefetched until handlers are fast again.
 func (c *capacity) stalled() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mean = max(c.mean, time.Duration(c.workers)*soon+1)
 }
 
-// starved halves the workers in use: this process gets so little of the processor that
-// leases could run out before they are extended. As many as there are processors always
-// remain.
+// starved halves the workers in use, because this process gets so little processor time that
+// leases could run out before they are extended. At least as many as there are processors remain.
 func (c *capacity) starved() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -252,8 +251,8 @@ func (c *capacity) limitSlots() {
 	}
 }
 
-// grant serves those who wait, in their order. Who cannot have anything now does not
-// keep the others waiting.
+// grant serves the waiting fetchers in their order. One that cannot get a place now does not
+// block the others.
 func (c *capacity) grant() {
 	c.short = false
 	if len(c.waiting) == 0 {
@@ -281,13 +280,12 @@ func (c *capacity) grant() {
 	}
 }
 
-// room is how many places a claim of a partition may have: no more than its share, so
-// that one claim cannot take all; and none unless that is worth a call: a free worker,
-// or half of what may be prefetched, and half of a batch unless a worker waits to fill its
-// own, so that busy workers do not cause a call per message.
+// room returns how many places a claim of a partition may have. It is at most the partition's
+// share, so that one claim cannot take all places. It is 0 if the free places are not worth a
+// call (see worth), so that busy workers do not cause a call per message.
 func (c *capacity) room(partition, ahead int) int {
 	total, owed := c.limit+ahead, c.partitions[partition].lent()
-	if c.share != nil { // what is settling has given up its slot: another may need a place
+	if c.share != nil { // a delivery that is being settled has given up its slot, so another handler needs a place
 		total += c.limit
 	}
 	free := c.worth(total-c.used+c.lent-owed, ahead)
@@ -298,7 +296,9 @@ func (c *capacity) room(partition, ahead int) int {
 	return max(0, min(free, share-owed))
 }
 
-// worth returns how many of the free places a claim is worth a call for: all or none.
+// worth returns free if that many places are worth a call, else 0. They must be at least one and
+// half of the deliveries that may wait for workers and, unless a worker waits for a full batch,
+// half of a batch.
 func (c *capacity) worth(free, ahead int) int {
 	least := max(1, ahead/2)
 	if c.idle == 0 {
@@ -310,8 +310,8 @@ func (c *capacity) worth(free, ahead int) int {
 	return free
 }
 
-// ahead is how many deliveries may wait for one of n workers: whole batches, as a
-// worker that becomes free would take fewer although more are due.
+// ahead returns how many deliveries may wait for workers. It is a multiple of a batch, so that a
+// worker that becomes free does not take an incomplete batch while more messages are due.
 func (c *capacity) ahead(workers int) int {
 	if c.mean == 0 {
 		return 0
@@ -326,8 +326,9 @@ func (c *capacity) ahead(workers int) int {
 	return n - n%c.batch
 }
 
-// withSlots is how many of n places a claim may have where workers need slots: it reserves
-// slots for them if any are free, and what can wait for slots that the queue has comes on top.
+// withSlots returns how many of n places a claim may have where handlers need slots. It reserves
+// free slots for them, and adds the deliveries that may wait for slots that the queue already
+// has.
 func (c *capacity) withSlots(n int) int {
 	need := c.needed()
 	reserved, held := c.share.reserve(need + n)
@@ -335,12 +336,12 @@ func (c *capacity) withSlots(n int) int {
 	return min(n, c.worth(reserved+ahead-need, ahead))
 }
 
-// needed is how many slots are needed beside those of running handlers, for deliveries that
-// wait for one or have been asked for.
+// needed returns how many slots are needed in addition to those of running handlers: for
+// deliveries that wait for one, and for those that claims in flight have asked for.
 func (c *capacity) needed() int { return c.asking + c.queued() }
 
-// wanted is needed, and how many slots are wanted: for new claims as many as there are while
-// more messages are known to be due, else one, to see whether any are.
+// wanted returns needed, and how many slots are wanted for new claims as well: as many as
+// possible while more messages are known to be due, otherwise one, to find out whether any are.
 func (c *capacity) wanted() (needed, wanted int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -362,8 +363,8 @@ func (c *capacity) offer() {
 	c.trim()
 }
 
-// trim gives up slots that no delivery needs that is held or asked for. While more messages
-// are due, the next claim is about to need them.
+// trim gives up reserved slots that no delivery needs, held or asked for, unless more messages
+// are due: then the next claim needs them.
 func (c *capacity) trim() {
 	if c.share == nil {
 		return

@@ -8,27 +8,27 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Config of a Consumer. All fields are set and valid, but for the spans that may be 0.
+// Config configures a Consumer. All fields are set and valid; those that may be 0 or nil say so.
 type Config struct {
 	Store      store.Store
 	Queue      string
 	Partitions int
-	Name       string // never used again: it stands for the claims of one Consumer
+	Name       string // unique: it identifies the claims of one Consumer
 	Isolation  *Isolation
 	Log        *slog.Logger
 
 	Handle  func(context.Context, *Held) error
 	Backoff func(*Held, error) time.Duration
 
-	// HandleBatch, if it is set, is called instead of Handle, with up to Batch deliveries.
-	// It returns the result of each.
+	// HandleBatch, if it is set, is called instead of Handle, with up to Batch deliveries. It
+	// returns one result for each delivery, in order.
 	HandleBatch func(context.Context, []*Held) []error
 	Batch       int
 	Linger      time.Duration // how long the first delivery of a batch waits for others
 
-	Share *Share // of slots, without which no handler runs; nil: Concurrency run at a time. Not with HandleBatch.
+	Share *Share // of slots, which handlers need to run; nil: Concurrency handlers run at a time. Not with HandleBatch.
 
-	Observe func(Outcome) // of what a handler was given; nil: it is not reported
+	Observe func(Outcome) // called at the end of each delivery that a handler was given; may be nil
 
 	Concurrency   int
 	Prefetch      int // 0: none
@@ -41,15 +41,15 @@ type Config struct {
 }
 
 const (
-	// callTimeout bounds a call whose caller has no deadline of its own.
+	// callTimeout is the timeout of a call whose caller has no deadline.
 	callTimeout = 5 * time.Second
-	// abandonAfter is how long handlers may ignore the end of their context.
+	// abandonAfter is how long handlers have to return after their context has ended.
 	abandonAfter = 5 * time.Second
-	// unwind is how long workers get to return from calls that were cut short.
+	// unwind is how long workers have to return from calls that were cancelled.
 	unwind = time.Second
 )
 
-// places is how many deliveries handlers can work on at a time.
+// places returns how many deliveries handlers can work on at a time.
 func (c *Config) places() int {
 	if c.HandleBatch == nil {
 		return c.Concurrency
@@ -58,18 +58,18 @@ func (c *Config) places() int {
 }
 
 const (
-	// A delivery is still wanted for another lease after the end of its own, within these
-	// limits: for that long it takes up a place, and holds back claims.
+	// A delivery whose lease has run out is wanted for the time of one more lease, within these
+	// limits. For that long it takes up a place and holds back claims.
 	minOvertime = 10 * time.Second
 	maxOvertime = 5 * time.Minute
 )
 
-// overtime is for how long a delivery is wanted after the end of its lease.
+// overtime returns how long a delivery is wanted after the end of its lease.
 func (c *Config) overtime() time.Duration { return min(max(c.Lease, minOvertime), maxOvertime) }
 
-// lookEvery is how often leases are looked at.
+// lookEvery returns the interval at which leases are checked.
 func (c *Config) lookEvery() time.Duration { return min(c.Lease/10, time.Second) }
 
-// margin is how long before its end a lease is given up, so that this happens in time
-// also when it was just not so far at the last look.
+// margin returns how long before its end a lease is given up: two intervals, so that a lease
+// which was just outside the margin at one check is still given up in time at the next.
 func (c *Config) margin() time.Duration { return 2 * c.lookEvery() }

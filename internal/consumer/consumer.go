@@ -3,30 +3,30 @@
 //	consumer  starts and stops the loops, and reports that the consumer is alive
 //	fetch     claims messages of one partition when there is room for them, or at a hint
 //	capacity  how much may be held
-//	backlog   what waits for a worker, and is released when that takes too long
+//	backlog   deliveries that wait for a worker, and are released when that takes too long
 //	work      runs handlers
 //	together  runs handlers on several deliveries at a time
-//	slots     runs handlers of several queues that share the places for them
-//	crash     runs handlers apart that may end the process, and records their start
-//	recur     leaves out occurrences of recurring messages that no handler is to see
+//	slots     runs handlers of several queues that share a limit
+//	crash     isolates handlers that may end the process, and records their start
+//	recur     skips occurrences of recurring messages that no handler must get
 //	held      a delivery that is held
 //	verdict   what a handler returned, as a verdict
 //	settle    reports verdicts to the store until it knows them
-//	outcome   logs what has failed, within a quota, and reports the end of deliveries
-//	lease     extends the leases of what is held, and ends the work on those that may be over
-//	gate      holds claims back that would take such leases away
+//	outcome   logs failures, within a quota, and reports the end of deliveries
+//	lease     extends the leases of held deliveries, and ends the work on those that may have run out
+//	gate      holds back claims that would take such leases away
 //	outage    notes and logs that a store does not answer
 //
 // and, for callers that receive without a loop:
 //
 //	receive   claims and settles, once each
 //	poll      long polls over the partitions of a queue
-//	bell      hints of the store for those who wait
+//	bell      passes hints of the store to callers that wait
 //
-// Both make their calls about receipts with calls.
+// Both settle and extend through calls.go, which combines requests.
 //
-// A role that runs has one method Run(ctx), which blocks until ctx ends and everything
-// it started has stopped. Run of [Consumer] starts and stops them in the right order.
+// A role that runs has one method Run(ctx), which blocks until ctx ends and everything it started
+// has stopped. [Consumer.Run] starts and stops them in the right order.
 package consumer
 
 import (
@@ -54,7 +54,7 @@ type Consumer struct {
 // New returns a consumer that can Run once.
 func New(c Config) *Consumer {
 	if c.AtMostOnce {
-		c.Prefetch = 0 // what waits for a worker when the process dies is lost
+		c.Prefetch = 0 // messages that wait for a worker are lost if the process dies
 	}
 	outage := &outage{log: c.Log, failing: map[string]bool{}}
 	held := newHoldings()
@@ -67,9 +67,9 @@ func New(c Config) *Consumer {
 	return n
 }
 
-// Run consumes until ctx ends, then stops gracefully. It returns nil, or why it could
-// not go on: an error of kind ErrClosed, ErrFailed, ErrInvalid, ErrRepartitioned or, when the
-// queue was deleted, ErrNotFound of the store, or one with the number of handlers that still run.
+// Run consumes until ctx ends, then stops gracefully. It returns nil, or the error that made it
+// stop: ErrClosed, ErrFailed, ErrInvalid, ErrRepartitioned or, when the queue was deleted,
+// ErrNotFound of the store; or an error with the number of handlers that still run.
 func (c *Consumer) Run(ctx context.Context) error {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
 	defer kill()
@@ -83,10 +83,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 	claiming, endClaiming := context.WithCancel(life)
 	defer endClaiming()
 	fetched := c.fetch(ctx, claiming, stop)
-	<-ctx.Done() // also when a fetcher cannot go on
+	<-ctx.Done() // ctx also ends when a fetcher cannot continue
 	grace, endGrace := context.WithTimeout(life, c.config.Grace)
 	defer endGrace()
-	// Calls get a second even when handlers get less.
+	// Calls have a second even if handlers have less.
 	closing, endClosing := context.WithTimeout(life, max(c.config.Grace, unwind))
 	defer endClosing()
 	defer context.AfterFunc(closing, endClaiming)()
@@ -95,7 +95,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	left := c.stop(grace, life, kill)
 	endTending()
 	tended.Wait()
-	c.settler.hedges.Wait() // what they wait for has been cancelled
+	c.settler.hedges.Wait() // their calls have been cancelled
 	c.settler.outcomes.end()
 	c.settler.coalescers.Stop()
 	c.leave(life)
@@ -105,7 +105,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	return errors.Join(fetched.err, left)
 }
 
-// tend starts the roles that look after what is held for as long as something is.
+// tend starts the roles that must run for as long as deliveries are held.
 func (c *Consumer) tend(ctx context.Context) *sync.WaitGroup {
 	var running sync.WaitGroup
 	running.Go(func() { (&wake{c.config, c.outage, c.held, c.fetchers}).Run(ctx) })
@@ -117,13 +117,13 @@ func (c *Consumer) tend(ctx context.Context) *sync.WaitGroup {
 	return &running
 }
 
-// fetching is the fetchers at work.
+// fetching is the state of the running fetchers.
 type fetching struct {
 	done chan struct{}
-	err  error // once done
+	err  error // set when done is closed
 }
 
-// fetch runs the fetchers until ctx ends; the first that cannot go on calls stop.
+// fetch runs the fetchers until ctx ends; the first that cannot continue calls stop.
 func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fetching {
 	f := &fetching{done: make(chan struct{})}
 	errs := make([]error, len(c.fetchers))
@@ -141,7 +141,7 @@ func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fe
 		defer close(f.done)
 		running.Wait()
 		failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-		failed = slices.CompactFunc(failed, sameText) // all can say that the queue was deleted
+		failed = slices.CompactFunc(failed, sameText) // each may report that the queue was deleted
 		if f.err = errors.Join(failed...); len(failed) == 1 {
 			f.err = failed[0]
 		}
@@ -151,9 +151,9 @@ func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fe
 
 func sameText(a, b error) bool { return a.Error() == b.Error() }
 
-// stop waits until grace ends for handlers and for the store to know their verdicts.
-// Then it ends the contexts of handlers, which have abandonAfter to return, and the store
-// has unwind. It returns how many handlers it had to leave behind.
+// stop waits until grace ends for handlers and for the store to know their verdicts. Then it ends
+// the contexts of handlers, which have abandonAfter to return; calls to the store have unwind. It
+// returns how many handlers have not returned.
 func (c *Consumer) stop(grace, life context.Context, kill context.CancelFunc) error {
 	returned, done := c.work.finish()
 	select {
@@ -174,8 +174,8 @@ func (c *Consumer) stop(grace, life context.Context, kill context.CancelFunc) er
 	return nil
 }
 
-// leave takes the consumer out of the list of live ones, and has the partitions drop their
-// long answers to it, if the store answers.
+// leave deregisters the consumer and makes the partitions drop their long answers to it, if the
+// store can be reached.
 func (c *Consumer) leave(life context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(life), unwind)
 	defer end()
@@ -215,7 +215,7 @@ const (
 	heartbeatTTL    = 30 * time.Second
 )
 
-// heartbeat says that the consumer is alive.
+// heartbeat reports to the store that the consumer is alive.
 type heartbeat struct {
 	config Config
 	outage *outage

@@ -29,12 +29,12 @@ func TestCapacity_FollowsTheMeanTime(t *testing.T) {
 		want     int // deliveries that may be held by 10 workers
 	}{
 		{"nothing measured", 500, nil, 10},
-		{"slower than what is soon", 500, []time.Duration{2 * time.Second}, 10},
+		{"slower than soon", 500, []time.Duration{2 * time.Second}, 10},
 		{"a second each", 500, []time.Duration{time.Second}, 11},
 		{"ten milliseconds each", 500, []time.Duration{10 * time.Millisecond}, 110},
 		{"capped", 500, []time.Duration{time.Microsecond}, 510},
-		{"immeasurably fast", 500, []time.Duration{0}, 510},
-		{"none wanted", 0, []time.Duration{time.Microsecond}, 10},
+		{"too fast to measure", 500, []time.Duration{0}, 510},
+		{"no prefetch", 0, []time.Duration{time.Microsecond}, 10},
 		{"became slow", 500, mixed(time.Millisecond, 1, time.Second, 50), 11},
 	}
 	for _, test := range tests {
@@ -71,8 +71,8 @@ func TestLapse_LateLooksLowerTheWorkersInUse(t *testing.T) {
 		{"suspended now and then", slices.Concat([]time.Duration{late}, make([]time.Duration, calm), []time.Duration{late}), workers},
 		{"twice", []time.Duration{late, 0, late}, workers / 2},
 		{"always", slices.Repeat([]time.Duration{late}, 50), floor},
-		{"over", slices.Concat([]time.Duration{late, late}, make([]time.Duration, calm)), workers/2 + workers/8},
-		{"long over", slices.Concat(slices.Repeat([]time.Duration{late}, 50), make([]time.Duration, 100*calm)), workers},
+		{"punctual again", slices.Concat([]time.Duration{late, late}, make([]time.Duration, calm)), workers/2 + workers/8},
+		{"punctual for long", slices.Concat(slices.Repeat([]time.Duration{late}, 50), make([]time.Duration, 100*calm)), workers},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -185,13 +185,13 @@ func TestJudge(t *testing.T) {
 		{"retry beyond all limits", &RetryError{Delay: 1 << 62}, false, Verdict{Verdict: store.Nack, Delay: store.MaxDelay, Failure: "retry"}},
 		{"retry while stopping", &RetryError{Err: fault}, true, Verdict{Verdict: store.Release}},
 		{"reject while stopping", &RejectError{Err: fault}, true, Verdict{Verdict: store.Reject, Failure: "no luck"}},
-		{"reject for no reason", &RejectError{}, false, Verdict{Verdict: store.Reject, Failure: "rejected"}},
+		{"reject without a reason", &RejectError{}, false, Verdict{Verdict: store.Reject, Failure: "rejected"}},
 		{"snooze", &SnoozeError{Delay: 7, Reason: "busy"}, false, Verdict{Verdict: store.Snooze, Delay: 7, Failure: "snoozed: busy"}},
 		{"snooze while stopping", &SnoozeError{Delay: 7}, true, Verdict{Verdict: store.Snooze, Delay: 7, Failure: "snoozed"}},
 		{"snooze beyond all limits, wrapped", fmt.Errorf("x: %w", &SnoozeError{Delay: 1 << 62}), false, Verdict{Verdict: store.Snooze, Delay: store.MaxDelay, Failure: "snoozed"}},
 		{"a rejection wins over a snooze", &RejectError{Err: &SnoozeError{Reason: "busy"}}, false, Verdict{Verdict: store.Reject, Failure: "snoozed: busy"}},
 		{"drop", &DropError{Err: fault}, false, Verdict{Verdict: store.Ack}},
-		{"the outermost wins not, a rejection does", &RetryError{Err: &RejectError{Err: fault}}, false, Verdict{Verdict: store.Reject, Failure: "no luck"}},
+		{"a rejection inside a retry wins", &RetryError{Err: &RejectError{Err: fault}}, false, Verdict{Verdict: store.Reject, Failure: "no luck"}},
 		{"an error that panics", panicky{}, false, Verdict{Verdict: store.Nack, Delay: 1500, Failure: "%!v(PANIC=Error method: oh no)"}},
 	}
 	for _, test := range tests {

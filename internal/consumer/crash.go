@@ -11,21 +11,22 @@ import (
 )
 
 const (
-	// isolateFor is how long a handler of a crashed message keeps others of the kind from
-	// being started: a message that ends its process does so sooner, as a rule, and long
-	// handlers must not hold up the rest for longer.
+	// isolateFor is how long the handler of a crashed message prevents the start of handlers of
+	// other crashed messages. A message that ends its process usually does so sooner, and long
+	// handlers must not delay the others for longer.
 	isolateFor = 10 * time.Second
-	// isolateAgain spreads what finds the place taken over 1.6 s, see [store.CrashDelay].
+	// isolateAgain makes [store.CrashDelay] spread messages that find the place in use over 1.6
+	// s.
 	isolateAgain = 4
 )
 
 // errIsolated is why a crashed message is released.
 var errIsolated = errors.New("the handler of another message that may end the process is running")
 
-// Isolation is a place for one handler at a time of a message that is
-// [store.Crashed]: of the messages that were worked on when a process ended, one was
-// the cause, and the others must not be there when it does it again. All consumers of
-// a process share one. The zero value is ready to use.
+// Isolation lets one handler of a message that is [store.Crashed] run at a time. Of the messages
+// whose handlers ran when a process ended, one was the cause; the others must not run when it
+// ends the process again. All consumers of a process share one Isolation. The zero value is ready
+// to use.
 type Isolation struct {
 	mu     sync.Mutex
 	holder *Held
@@ -52,9 +53,9 @@ func (i *Isolation) leave(h *Held) {
 	}
 }
 
-// isolate reports whether the handler of h may be started now, and releases h if not: the
-// worker is free for other messages meanwhile, and another process may have the place.
-// Call done when the handler has returned.
+// isolate reports whether the handler of h may be started now, and releases h if not: so the
+// worker is free for other messages, and another process may run h. Call done when the handler
+// has returned.
 func (w *work) isolate(h *Held) (done func(), ok bool) {
 	if w.config.AtMostOnce || !h.crashed() {
 		return func() {}, true
@@ -67,8 +68,8 @@ func (w *work) isolate(h *Held) (done func(), ok bool) {
 	return nil, false
 }
 
-// recordStart records that the handler of h is about to run, where the store has to know
-// (see [store.Suspicion]). If the store does not confirm it, h is not to be worked on.
+// recordStart records that the handler of h is about to run, if that is required (see
+// [store.Suspicion]). If the store does not confirm it, the handler must not be started.
 func (w *work) recordStart(life context.Context, h *Held) {
 	if w.config.AtMostOnce || !h.Delivery.NeedsStart() {
 		return
@@ -78,8 +79,8 @@ func (w *work) recordStart(life context.Context, h *Held) {
 	}
 }
 
-// recordStart returns nil once the store has recorded the start. Starts on one partition
-// that are recorded at the same time share a call.
+// recordStart returns nil once the store has recorded the start. Concurrent starts on one
+// partition share a call.
 func (s *settler) recordStart(ctx context.Context, h *Held) error {
 	began := time.Now()
 	said := s.do(ctx, target{partition: h.Partition, lease: s.lease.Milliseconds(), start: true}, &settling{held: h})

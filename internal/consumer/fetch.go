@@ -10,12 +10,12 @@ import (
 )
 
 const (
-	// guardPoll is the longest sleep of a fetcher, and of a caller who waits in Bell.Wait:
-	// hints can get lost, and another consumer may have died holding messages. It keeps the
-	// promise that those are back within lease + 1 s, with store.MinLease.
+	// guardPoll is the longest sleep of a fetcher, and of a caller that waits for messages: hints
+	// can be lost, and another consumer may have died while holding messages. With store.MinLease
+	// it ensures that those are delivered again within lease + 1 s.
 	guardPoll = 2 * time.Second
-	// breather keeps claims that hand out nothing, though something is due, from
-	// becoming a busy loop.
+	// breather is the least sleep after a claim that handed out nothing although messages are
+	// due. It prevents a busy loop.
 	breather = time.Millisecond
 )
 
@@ -38,7 +38,7 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 		config: c, partition: store.Partition{Queue: c.Queue, Index: index},
 		role: "fetch " + strconv.Itoa(index), work: w, outage: o,
 		overdue: &overdue{note: func(late bool) {
-			if late { // the end of a claim is reported by capacity.claimed
+			if late { // capacity.claimed notes the end of a claim
 				w.capacity.claimLate(index)
 			}
 		}},
@@ -47,16 +47,16 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 	}
 }
 
-// ring makes the fetcher look again, now or when it has room.
+// ring makes the fetcher claim again, now or when it has room.
 func (f *fetch) ring() {
 	select {
 	case f.wake <- struct{}{}:
-	default: // it is going to look anyway
+	default: // it is going to claim anyway
 	}
 }
 
-// Run claims until ctx ends; a claim that is under way then is finished, in life. It
-// returns only errors after which it is of no use to go on.
+// Run claims until ctx ends; a claim that is in flight then is finished, in life. It returns only
+// errors that retries do not end.
 func (f *fetch) Run(ctx, life context.Context) error {
 	for {
 		room := f.work.capacity.take(ctx, f.partition.Index, store.MaxBatch)
@@ -73,7 +73,7 @@ func (f *fetch) Run(ctx, life context.Context) error {
 	}
 }
 
-// claim fills up to room places and returns how long there will be nothing more.
+// claim claims messages for up to room places and returns for how long no more will be due.
 func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error) {
 	f.number++
 	request := store.ClaimRequest{
@@ -92,7 +92,8 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 	if some {
 		f.work.accept(life, f.partition, result.Deliveries, began)
 	}
-	// Only now do they not count as asked for any more: with slots, they need them still.
+	// Not earlier: until accept has them, deliveries must count as asked for, so that their slots
+	// stay reserved.
 	f.work.capacity.claimed(f.partition.Index, len(result.Deliveries), bytes, some && result.Wait == 0)
 	if err != nil {
 		return 0, err
@@ -103,10 +104,10 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 	return min(result.Wait, guardPoll), nil
 }
 
-// ask repeats a claim until its outcome is known: a new one would leave the deliveries
-// of the old one, if there are any, to wait for the end of their leases. From the first
-// failure on, the places reserved for it are lent to other partitions. Nothing is asked
-// while the gate is shut. began is when the first try was.
+// ask repeats a claim until its outcome is known: after a new claim, deliveries of the old one
+// would be handled only when their leases have run out. From the first failure on, the places
+// reserved for it are lent to other partitions. It does not call the store while the gate is
+// shut. began is the time of the first try.
 func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (result store.ClaimResult, began time.Time, err error) {
 	for try := 0; ; try++ {
 		open := f.gate.wait(ctx)
@@ -150,7 +151,7 @@ func (f *fetch) sleep(ctx context.Context, d time.Duration) bool {
 	return sleep(ctx, d, f.wake)
 }
 
-// wake passes the store's hints on. None of them is needed for anything but speed.
+// wake passes on the store's hints. They only reduce latency: nothing depends on them.
 type wake struct {
 	config   Config
 	outage   *outage

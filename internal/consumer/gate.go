@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// gatePoll is how often a gate that is shut is looked at.
+// gatePoll is the interval at which a shut gate is checked.
 const gatePoll = 50 * time.Millisecond
 
-// errHeldBack is why a claim under way is given up.
+// errHeldBack is the cause with which a claim in flight is cancelled.
 var errHeldBack = errors.New("claim given up: leases that are held have run out")
 
 // gate holds back the claims of one partition while leases that this consumer still wants
@@ -24,8 +24,8 @@ type gate struct {
 	overtime  time.Duration
 
 	mu     sync.Mutex
-	until  time.Time               // it is open, without looking at what is held
-	cancel context.CancelCauseFunc // of the claim under way
+	until  time.Time               // the gate is open until then, without a check of the held deliveries
+	cancel context.CancelCauseFunc // of the claim in flight
 }
 
 func newGates(c Config, held *holdings) []*gate {
@@ -45,7 +45,7 @@ func (g *gate) expect(deadline time.Time) {
 	}
 }
 
-// isShut looks at what is held only when a lease could have got short since the last look.
+// isShut checks the held deliveries only if a lease may have become short since the last check.
 func (g *gate) isShut(now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -68,8 +68,7 @@ func (g *gate) isShut(now time.Time) bool {
 	return shut
 }
 
-// wait blocks until the gate is open, and reports whether it is: not when ctx has ended
-// before.
+// wait blocks until the gate is open. It returns false if ctx ends before that.
 func (g *gate) wait(ctx context.Context) bool {
 	for g.isShut(time.Now()) {
 		if ctx.Err() != nil {
@@ -80,8 +79,8 @@ func (g *gate) wait(ctx context.Context) bool {
 	return true
 }
 
-// call returns the context of a claim, which [gate.interrupt] ends. At most one claim is
-// under way at a time.
+// call returns the context of a claim, which [gate.interrupt] ends. At most one claim is in
+// flight at a time.
 func (g *gate) call(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	ctx, end := context.WithTimeout(ctx, timeout)
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -96,8 +95,8 @@ func (g *gate) call(ctx context.Context, timeout time.Duration) (context.Context
 	}
 }
 
-// interrupt gives up the claim under way, which is made again when the gate is open:
-// stores repeat a call until they reach their server.
+// interrupt cancels the claim in flight, because a store retries it until the server answers. The
+// claim is made again when the gate is open.
 func (g *gate) interrupt() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -17,27 +17,27 @@ type Held struct {
 
 	holder reporter
 	claim  *claimed
-	turn   sync.Mutex // one verdict at a time of a consumer
+	turn   sync.Mutex // held while a verdict is reported: one at a time
 
 	mu       sync.Mutex
 	deadline time.Time // the lease cannot have run out before
-	until    time.Time // not to be extended after; zero: no limit
+	until    time.Time // the lease is not extended after that; zero: no limit
 	place    int32     // in holdings, from 1; 0: not held
 	phase    phase
-	unknown  bool  // the store has said that it does not know the lease
-	lost     bool  // to somebody else, before there was a verdict
-	cause    error // why it is not to be worked on any more
+	unknown  bool  // the store has answered that it does not know the lease
+	lost     bool  // the lease, to another consumer, before there was a verdict
+	cause    error // why the work on it has ended; nil: it has not
 	end      context.CancelCauseFunc
 	group    *group // of the batch whose handler works on it
 }
 
-// claimed is the claim that has brought a delivery.
+// claimed has the times of the claim that returned a delivery.
 type claimed struct {
 	began time.Time // by the local monotonic clock
-	ended time.Time // since then its deliveries have waited for a worker
+	ended time.Time // from then on its deliveries waited for a worker
 }
 
-// size is about what the delivery takes in memory.
+// size returns the approximate memory of the delivery in bytes.
 func (h *Held) size() int { return size(h.Delivery) }
 
 func size(d *store.Delivery) int {
@@ -51,31 +51,31 @@ func size(d *store.Delivery) int {
 // crashed reports whether the message may end the process.
 func (h *Held) crashed() bool { return h.Delivery.Suspicion == store.Crashed }
 
-// phase is how far a held delivery is.
+// phase is the progress of settling a held delivery.
 type phase uint8
 
 const (
 	open     phase = iota // no verdict yet
-	underWay              // it is on its way to the store
-	settled               // the store knows, or gave it to somebody else
+	underWay              // the verdict is in flight
+	settled               // the store has the verdict, or has given the delivery to another consumer
 )
 
-// reporter reports to the store what becomes of deliveries.
+// reporter reports verdicts and extensions to the store.
 type reporter interface {
 	settle(ctx context.Context, h *Held, v Verdict) error
 	extend(ctx context.Context, h *Held, span int64) error
 }
 
-// Settle reports the verdict on the delivery to the store. What a handler returns that has done
-// so is ignored.
+// Settle reports the verdict on the delivery to the store. If a handler has called it, its result
+// is ignored.
 func (h *Held) Settle(ctx context.Context, v Verdict) error { return h.holder.settle(ctx, h, v) }
 
 // Extend makes the lease end span ms from now at the earliest.
 func (h *Held) Extend(ctx context.Context, span int64) error { return h.holder.extend(ctx, h, span) }
 
-// begin makes the context of the handler, unless there is a reason not to start it: it
-// was stopped, or less than margin is left of its lease, for example because this
-// process was suspended. Its parent never ends: [Held.stop] ends each, with a cause.
+// begin makes the context of the handler. It returns none if the handler must not be started: the
+// delivery was stopped, or less than margin is left of its lease, for example because this
+// process was suspended. The parent must never end: [Held.stop] ends each context, with a cause.
 func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -87,7 +87,7 @@ func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (con
 	return ctx, nil
 }
 
-// beginIn is begin for a delivery of a batch, whose handler has one context for all.
+// beginIn is begin for a delivery of a batch, whose handler has one context for all deliveries.
 func (h *Held) beginIn(g *group, now time.Time, timeout, margin time.Duration) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -113,7 +113,7 @@ func (h *Held) mayBegin(now time.Time, timeout, margin time.Duration) error {
 	return nil
 }
 
-// stop ends the work on the delivery; the first cause stays.
+// stop ends the work on the delivery. The cause of the first call is kept.
 func (h *Held) stop(cause error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,8 +134,8 @@ func (h *Held) endWork(cause error) {
 	}
 }
 
-// lose notes that the lease is somebody else's, unless a verdict is on its way: then
-// that is why the store does not know the lease any more. It reports whether it was.
+// lose notes that another consumer may have the lease. It returns false if a verdict is in
+// flight: then the verdict may be the reason why the store does not know the lease any more.
 func (h *Held) lose() bool {
 	h.mu.Lock()
 	h.unknown = true
@@ -159,8 +159,8 @@ func (h *Held) finish() (cause error) {
 	return h.cause
 }
 
-// conclude notes that a verdict is on its way to the store, unless none is needed any more. It
-// returns how far the delivery was, and whether the lease was lost before there was a verdict.
+// conclude notes that a verdict is in flight, unless none is needed any more. It returns the
+// phase before, and whether the lease was lost before there was a verdict.
 func (h *Held) conclude(until time.Time) (before phase, lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,15 +177,15 @@ func (h *Held) setPhase(p phase) {
 	h.phase = p
 }
 
-// state returns how far the delivery is and why it is not to be worked on, if so.
+// state returns the phase of the delivery and why the work on it has ended, nil if it has not.
 func (h *Held) state() (phase, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.phase, h.cause
 }
 
-// wanted reports whether the lease is to be extended, or settled still, though at most
-// overtime after its end; and if so, or if a verdict can make it so, when it can run out.
+// wanted reports whether the lease is still to be extended or settled, for at most overtime after
+// its end. If so, or if a verdict can change that, it also returns when the lease can run out.
 func (h *Held) wanted(now time.Time, overtime time.Duration) (deadline time.Time, wanted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -204,23 +204,22 @@ func (h *Held) extended(deadline time.Time) {
 	}
 }
 
-// remaining is for how long the lease is certain to last.
+// remaining returns for how long the lease is certain to last.
 func (h *Held) remaining(now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.deadline.Sub(now)
 }
 
-// extendable reports whether the lease should be prolonged when less than below of it
-// is left.
+// extendable reports whether the lease should be extended if less than below of it is left.
 func (h *Held) extendable(now time.Time, below time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.phase != settled && h.deadline.Sub(now) <= below && (h.until.IsZero() || now.Before(h.until))
 }
 
-// setUnderWay notes that the verdict is on its way to the store, for which the lease is not
-// extended after until.
+// setUnderWay notes that the verdict is in flight. The lease is extended meanwhile, but not after
+// until.
 func (h *Held) setUnderWay(until time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -234,7 +233,7 @@ func (h *Held) putUnderWay(until time.Time) {
 	}
 }
 
-// holdings are all deliveries that a consumer holds. Each knows its place.
+// holdings are all deliveries that a consumer holds. Each has its index in place.
 type holdings struct {
 	mu   sync.Mutex
 	held []*Held
@@ -257,7 +256,7 @@ func (s *holdings) remove(h *Held) {
 	s.drop(h)
 }
 
-// drop puts the last one in the place of h, unless h is not held any more.
+// drop removes h, if it is held, and moves the last delivery to its index.
 func (s *holdings) drop(h *Held) {
 	if h.place == 0 {
 		return
@@ -283,14 +282,14 @@ func (s *holdings) all() []*Held {
 	return slices.Clone(s.held)
 }
 
-// stopAll ends the work on everything.
+// stopAll ends the work on all deliveries.
 func (s *holdings) stopAll(cause error) {
 	for _, h := range s.all() {
 		h.stop(cause)
 	}
 }
 
-// cancel ends the work on a message whose cancellation was asked for.
+// cancel ends the work on a message after a request to cancel it.
 func (s *holdings) cancel(id store.ID) {
 	for _, h := range s.all() {
 		if phase, _ := h.state(); h.Delivery.Receipt.ID == id && phase != settled {
@@ -304,7 +303,7 @@ func (s *holdings) cancel(id store.ID) {
 type group struct {
 	ctx  context.Context //nolint:containedctx // it is what a group is for
 	end  context.CancelCauseFunc
-	left atomic.Int32 // deliveries that are still worked on, or are about to be
+	left atomic.Int32 // deliveries whose work has not ended
 }
 
 // newGroup returns the group of n deliveries.

@@ -11,9 +11,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// extend prolongs leases when a third of them has passed, in one call per partition,
-// also of deliveries that wait for a worker. It looks twice as often as that, so that
-// a lease is extended before half of it is gone.
+// extend extends leases when a third of their span has passed, in one call per partition, also
+// those of deliveries that wait for a worker. It checks twice in that time, so that a lease is
+// extended before half of its span has passed.
 type extend struct {
 	config   Config
 	outage   *outage
@@ -21,7 +21,7 @@ type extend struct {
 	outcomes *outcomes
 }
 
-// Run extends until ctx ends.
+// Run extends leases until ctx ends.
 func (e *extend) Run(ctx context.Context) {
 	ticker := time.NewTicker(e.period())
 	defer ticker.Stop()
@@ -37,8 +37,8 @@ func (e *extend) Run(ctx context.Context) {
 
 func (e *extend) period() time.Duration { return e.config.Lease / 6 }
 
-// extendAll extends what needs it. Partitions can be on different servers, so one that
-// does not answer must not keep the others waiting.
+// extendAll extends the leases that are due for it. Partitions can be on different servers, so
+// one that does not answer must not delay the others.
 func (e *extend) extendAll(ctx context.Context) {
 	now := time.Now()
 	sorted := make([][]*Held, e.config.Partitions)
@@ -50,7 +50,7 @@ func (e *extend) extendAll(ctx context.Context) {
 	var calls sync.WaitGroup
 	for index, all := range sorted {
 		if len(all) == 0 {
-			e.outage.over(e.role(index)) // as far as it matters here
+			e.outage.over(e.role(index)) // a partition without leases to extend has no outage for this role
 			continue
 		}
 		calls.Go(func() { e.extendPartition(ctx, index, all) })
@@ -60,7 +60,8 @@ func (e *extend) extendAll(ctx context.Context) {
 
 func (e *extend) role(index int) string { return "extend " + strconv.Itoa(index) }
 
-// extendPartition gives up soon: what fails is tried again at the next look.
+// extendPartition extends the leases of one partition. Its timeout is short: a call that fails is
+// repeated at the next check.
 func (e *extend) extendPartition(ctx context.Context, index int, all []*Held) {
 	ctx, end := context.WithTimeout(ctx, min(e.period(), callTimeout))
 	defer end()
@@ -100,10 +101,9 @@ func (e *extend) apply(h *Held, code store.Code, deadline time.Time) {
 	}
 }
 
-// lapse ends the work on deliveries whose leases could run out soon: extending them
-// has failed for too long, or they are not to be extended any more. It goes by the
-// local monotonic clock, counted from before the call that began the lease, so it can
-// only be early.
+// lapse ends the work on deliveries whose leases may run out soon: extending them has failed for
+// too long, or they are not to be extended any more. It uses the local monotonic clock and counts
+// from before the call that began the lease, so it is never late, only early.
 type lapse struct {
 	config   Config
 	held     *holdings
@@ -111,14 +111,14 @@ type lapse struct {
 	places   *capacity
 	outcomes *outcomes
 
-	punctual int // looks in a row that were not late
+	punctual int // checks in a row that were not late
 }
 
 func newLapse(w *work) *lapse {
 	return &lapse{config: w.config, held: w.held, gates: w.gates, places: w.capacity, outcomes: w.settler.outcomes, punctual: calm}
 }
 
-// Run looks after leases until ctx ends.
+// Run checks leases until ctx ends.
 func (l *lapse) Run(ctx context.Context) {
 	ticker := time.NewTicker(l.config.lookEvery())
 	defer ticker.Stop()
@@ -133,12 +133,12 @@ func (l *lapse) Run(ctx context.Context) {
 	}
 }
 
-// calm is how many looks in a row have to be punctual before more handlers are run.
+// calm is how many checks in a row must be punctual before more handlers are run.
 const calm = 10
 
-// judgeLoad has fewer handlers run at a time when looks come late, for extensions then do,
-// too; and more again after enough looks that do not. The first late look in a while
-// changes nothing: the process may have been suspended.
+// judgeLoad lowers the number of handlers that run at a time when checks are late, because
+// extensions then are late, too. It raises the number again after enough punctual checks. The
+// first late check after punctual ones changes nothing: the process may have been suspended.
 func (l *lapse) judgeLoad(late time.Duration) {
 	if late > l.config.Lease/6 {
 		if l.punctual < calm {
@@ -153,9 +153,9 @@ func (l *lapse) judgeLoad(late time.Duration) {
 	}
 }
 
-// endLapsing gives up what is within the margin. A verdict on such a delivery is still
-// tried, and succeeds if no claim has put the message back; so claims that are under way
-// are given up.
+// endLapsing ends the work on deliveries whose leases are within the margin. A verdict on such a
+// delivery is still tried, and succeeds if no claim has put the message back. So claims in flight
+// are cancelled.
 func (l *lapse) endLapsing() {
 	now := time.Now()
 	for _, h := range l.held.all() {

@@ -11,8 +11,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// outage sees to it that a store that cannot be reached is logged once, however many
-// roles notice, and once more when all of them are served again.
+// outage logs once that a store cannot be reached, however many roles notice it, and once more
+// when the store serves all of them again.
 type outage struct {
 	log     *slog.Logger
 	mu      sync.Mutex
@@ -20,7 +20,7 @@ type outage struct {
 	since   time.Time
 }
 
-// begin notes that a role was refused.
+// begin notes that a call of a role has failed.
 func (o *outage) begin(role string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -31,7 +31,7 @@ func (o *outage) begin(role string, err error) {
 	o.failing[role] = true
 }
 
-// over notes that a role was served.
+// over notes that a call of a role has succeeded.
 func (o *outage) over(role string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -44,8 +44,8 @@ func (o *outage) over(role string) {
 	}
 }
 
-// retryDelay is how long to wait after the try-th failure in a row, from 0: longer and
-// longer up to about 1 s, with jitter, so that many consumers do not return at once.
+// retryDelay returns how long to wait after the try-th failure in a row, from 0. It grows to
+// about 1 s, with jitter, so that many consumers do not retry at the same time.
 func retryDelay(try int) time.Duration {
 	const first, doublings = 50 * time.Millisecond, 4
 	d := first << min(try, doublings)
@@ -55,8 +55,7 @@ func retryDelay(try int) time.Duration {
 // pause sleeps for d or until ctx ends.
 func pause(ctx context.Context, d time.Duration) { sleep(ctx, d, nil) }
 
-// sleep waits for d, or for a hint, of which there are none if it is nil. It returns false when
-// ctx has ended.
+// sleep waits for d, or for a hint; the channel may be nil. It returns false when ctx has ended.
 func sleep(ctx context.Context, d time.Duration, hint <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -69,8 +68,8 @@ func sleep(ctx context.Context, d time.Duration, hint <-chan struct{}) bool {
 	return true
 }
 
-// Insist asks the store until it answers, with an error only if that cannot change, or
-// if ctx ends first: then with no error, and nothing.
+// Insist retries a call until the store answers or ctx ends. It returns an error only if retries
+// cannot help. If ctx ends first it returns the zero value and no error.
 func Insist[T any](ctx context.Context, log *slog.Logger, ask func(context.Context) (T, error)) (T, error) {
 	o := &outage{log: log, failing: map[string]bool{}}
 	for try := 0; ; try++ {
@@ -91,13 +90,13 @@ func Insist[T any](ctx context.Context, log *slog.Logger, ask func(context.Conte
 	}
 }
 
-// lendAfter is how long a call may take before it is late. A server that is there
-// answers much sooner, also under load.
+// lendAfter is how long a call may take before it is late. A reachable server answers much
+// sooner, also under load.
 const lendAfter = 100 * time.Millisecond
 
-// overdue watches calls, of which one is under way at a time, and notes when one is
-// late: it has taken lendAfter, or a try of it has failed. Its timer is used again and
-// again, because calls are many and late ones are few.
+// overdue watches calls, of which one is in flight at a time, and notes when one is late: it has
+// taken lendAfter, or a try of it has failed. The timer is reused, because calls are many and
+// late ones are few.
 type overdue struct {
 	note func(late bool)
 
@@ -130,7 +129,7 @@ func (o *overdue) end() {
 	}
 }
 
-// declare notes that the call under way is late.
+// declare notes that the call in flight is late.
 func (o *overdue) declare() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,7 +139,7 @@ func (o *overdue) declare() {
 	}
 }
 
-// hopeless reports whether an error of the store will not pass for this consumer.
+// hopeless reports whether an error of the store is permanent for this consumer.
 func hopeless(err error) bool {
 	return errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrFailed) ||
 		errors.Is(err, store.ErrInvalid) || errors.Is(err, store.ErrRepartitioned) ||

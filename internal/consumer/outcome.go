@@ -13,16 +13,16 @@ import (
 // Outcome is the end of a delivery.
 type Outcome struct {
 	Held    *Held
-	Handled bool // a handler was given it
+	Handled bool // a handler was called with it
 	Verdict Verdict
-	Result  error         // of the handler; nil if the handler has settled the delivery itself
-	Took    time.Duration // of the handler; 0 if it has settled the delivery itself
+	Result  error         // of the handler; nil if the handler has settled the delivery
+	Took    time.Duration // duration of the handler; 0 if it has settled the delivery
 	Dead    bool          // the message is a dead letter now
 	Err     error         // why the verdict was not applied; nil: it was
 }
 
-// outcomes reports what becomes of deliveries: to the log, what has failed, and to
-// Config.Observe, all of it.
+// outcomes reports the ends of deliveries: failures to the log, and all of them to
+// Config.Observe.
 type outcomes struct {
 	observe func(Outcome)
 	log     *slog.Logger
@@ -50,7 +50,7 @@ func newOutcomes(c Config) *outcomes {
 	}
 }
 
-// report logs what went wrong, and passes the outcome on.
+// report logs a failure, if there is one, and passes the outcome on.
 func (o *outcomes) report(out Outcome) {
 	switch {
 	case out.Err != nil:
@@ -65,7 +65,7 @@ func (o *outcomes) report(out Outcome) {
 	o.pass(out)
 }
 
-// pass passes the outcome of what a handler was given on.
+// pass passes the outcome on if a handler was called.
 func (o *outcomes) pass(out Outcome) {
 	if o.observe != nil && out.Handled {
 		o.observe(out)
@@ -90,14 +90,14 @@ func (o *outcomes) logPanic(p *panicError, attributes func() []any) {
 	o.panics.log(func() []any { return append(attributes(), slog.Any("panic", p.value), slog.String("stack", p.stack)) })
 }
 
-// end logs how much was left out of the log.
+// end logs how many lines were left out of the log.
 func (o *outcomes) end() {
 	for _, q := range []*quota{&o.failed, &o.dead, &o.lost, &o.givenUp, &o.panics, &o.lapsing, &o.taken, &o.passed} {
 		q.end()
 	}
 }
 
-// failure is the handler's error; of a panic without the stack, which has been logged.
+// failure returns the handler's error. A panic is without its stack, which has been logged.
 func failure(out Outcome) slog.Attr {
 	if p, ok := errors.AsType[*panicError](out.Result); ok {
 		return slog.String("error", fmt.Sprintf("panic: %v", p.value))
@@ -109,25 +109,25 @@ func failure(out Outcome) slog.Attr {
 }
 
 const (
-	// quotaLines of a kind are logged in quotaSpan: enough to see what is wrong, and no flood
+	// At most quotaLines lines of a kind are logged in quotaSpan: enough to find the cause, also
 	// when every message fails.
 	quotaLines = 10
 	quotaSpan  = 10 * time.Second
 )
 
-// quota bounds how many lines of one kind are logged. What is left out is counted, and the
-// count is logged with the next line of the kind, or at the end.
+// quota limits how many lines of one kind are logged. It counts the lines that it leaves out, and
+// logs the count before the next line of the kind, or at the end.
 type quota struct {
-	write func(text string, attributes ...any) // of a logger, for a level
+	write func(text string, attributes ...any) // a method of a logger
 	text  string
 
 	mu    sync.Mutex
 	since time.Time
-	lines int // since then
-	left  int // out of the log since then
+	lines int // since then, including those left out
+	left  int // lines left out since then
 }
 
-// log logs a line with what attributes returns, unless there have been enough.
+// log logs a line with the attributes that attributes returns, unless the quota is used up.
 func (q *quota) log(attributes func() []any) {
 	if q.take() {
 		q.write(q.text, attributes()...)
@@ -150,7 +150,7 @@ func (q *quota) take() bool {
 	return false
 }
 
-// flush logs how many lines were left out.
+// flush logs how many lines were left out, if any.
 func (q *quota) flush() {
 	if q.left > 0 {
 		q.write(q.text+" (lines left out)", slog.Int("lines", q.left))
@@ -158,7 +158,7 @@ func (q *quota) flush() {
 	}
 }
 
-// end is flush at the end.
+// end is flush when no more lines follow.
 func (q *quota) end() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

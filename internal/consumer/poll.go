@@ -14,8 +14,9 @@ import (
 const (
 	// retryAfter is the longest sleep after an error.
 	retryAfter = 200 * time.Millisecond
-	// claimTimeout is how long one of several partitions may take to answer. What it hands
-	// out later is released. A partition that has not answered lately gets suspectPatience.
+	// claimTimeout is how long one of several partitions may take to answer. Deliveries that it
+	// hands out later are released. The timeout of a partition that has not answered lately is
+	// suspectPatience.
 	claimTimeout    = time.Second
 	suspectPatience = 50 * time.Millisecond
 )
@@ -27,14 +28,15 @@ type Poll struct {
 	First      int   // the partition to ask first
 	Max        int   // deliveries wanted
 	Lease      int64 // ms
-	// Pass reports whether a delivery is not for the caller; it settles one that is not.
+	// Pass reports whether a delivery is not for the caller, and settles it then.
 	Pass func(context.Context, *Held) bool
 }
 
-// Poll asks one partition after the other until p.Max messages are found. It returns how long
-// to wait if there is none. A partition that has not answered lately, as its server may be
-// gone, is asked last, and only if the others have nothing. The error of a partition counts
-// only then, too. Calls that are under way when ctx ends go on in running.
+// Poll claims from one partition after the other until it has p.Max messages. It returns how long
+// to wait if there are none. A partition that has not answered lately is asked last, and only if
+// the others have nothing, because its server may be down. The error of a partition is returned
+// only if the others have nothing, too. Calls that are in flight when ctx ends continue in
+// running.
 func (r *Receiver) Poll(ctx context.Context, running *sync.WaitGroup, p Poll) ([]*Held, time.Duration, error) {
 	var suspects []int
 	round := &round{Poll: p, receiver: r, running: running, wait: store.MaxWait}
@@ -61,7 +63,7 @@ func (r *Receiver) Poll(ctx context.Context, running *sync.WaitGroup, p Poll) ([
 	return round.outcome(ctx)
 }
 
-// round is a Poll under way.
+// round is the state of one Poll.
 type round struct {
 	Poll
 	receiver *Receiver
@@ -69,11 +71,12 @@ type round struct {
 	found    []*Held
 	wait     time.Duration
 	paused   bool
-	served   bool  // by a partition at least
-	failed   error // the first
+	served   bool  // at least one partition has answered
+	failed   error // the first error
 }
 
-// ask claims what is still wanted from a partition, and reports whether that is all.
+// ask claims the messages that are still wanted from a partition, and reports whether none are
+// wanted any more.
 func (r *round) ask(ctx context.Context, index int, timeout time.Duration) (enough bool) {
 	from := store.Partition{Queue: r.Queue, Index: index}
 	request := store.ClaimRequest{Max: r.Max - len(r.found), Lease: r.Lease, Of: r.Partitions}
@@ -101,12 +104,12 @@ func (r *round) ask(ctx context.Context, index int, timeout time.Duration) (enou
 	}
 	r.wait = min(r.wait, result.Wait)
 	if passed && len(r.found) < r.Max {
-		return r.ask(ctx, index, timeout) // what comes next is due as well
+		return r.ask(ctx, index, timeout) // the next message is due as well
 	}
 	return len(r.found) == r.Max
 }
 
-// outcome returns what was found; an error only if that is nothing.
+// outcome returns the deliveries, or an error if there are none.
 func (r *round) outcome(ctx context.Context) ([]*Held, time.Duration, error) {
 	switch {
 	case len(r.found) > 0:
@@ -115,15 +118,15 @@ func (r *round) outcome(ctx context.Context) ([]*Held, time.Duration, error) {
 		return nil, 0, ctx.Err()
 	case r.paused:
 		return nil, 0, store.ErrPaused
-	case r.failed != nil && r.served: // whatever it is, it is worth waiting for the others
+	case r.failed != nil && r.served: // whatever the error is, the other partitions may have messages later
 		return nil, r.wait, fmt.Errorf("%w: %w", store.ErrUnavailable, r.failed)
 	}
 	return nil, r.wait, r.failed
 }
 
-// Wait polls for up to span: at once, when the last poll said that something will be due, at
-// hints, and every 2 s. It ends when a poll finds something, or has an error that waiting does
-// not mend, and returns what the last one did.
+// Wait polls for up to span: at once, at the time for which the last poll announced a due
+// message, at hints, and every 2 s. It returns the results of the last poll when that found a
+// message or had an error that waiting does not end.
 func (b *Bell) Wait(ctx context.Context, span time.Duration, poll func() ([]*Held, time.Duration, error)) ([]*Held, error) {
 	end := time.Now().Add(span)
 	heard := b.hints()
@@ -151,7 +154,7 @@ func (b *Bell) Wait(ctx context.Context, span time.Duration, poll func() ([]*Hel
 	}
 }
 
-// worthWaiting reports whether a caller who got nothing may get something later.
+// worthWaiting reports whether a caller that got no message may get one later.
 func worthWaiting(err error) bool {
 	return err == nil || errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFailed)
 }

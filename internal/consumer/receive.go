@@ -16,13 +16,14 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// lanes is how many claims of one partition may be under way at a time.
+// lanes is the maximum number of claims of one partition that are in flight.
 const lanes = 16
 
-// Receiver claims messages for callers that come and go, and settles them. It claims over a bounded set of lanes for each partition. A lane is a consumer's
-// name with a number that grows; it has one claim under way at a time, and one whose
-// outcome is unknown is repeated before the next. Partitions share nothing that one of
-// them could use up: they can be on different servers.
+// Receiver claims and settles messages for any number of callers. It claims over a bounded set of
+// lanes for each partition. A lane is a consumer's name with a number that grows. It has one
+// claim in flight at a time, and a claim of unknown outcome is repeated before the next.
+// Partitions can be on different servers, so each has lanes and slots of its own: a partition
+// that does not answer cannot use up those of others.
 type Receiver struct {
 	store   store.Store
 	name    string
@@ -31,20 +32,20 @@ type Receiver struct {
 	made    atomic.Uint64 // sources
 }
 
-// source is a partition that is claimed from.
+// source is the state of a partition from which messages are claimed.
 type source struct {
 	lanes   *lane.Pool[claims]
-	slots   chan struct{} // a token for every claim under way
+	slots   chan struct{} // has an element for each claim in flight
 	suspect atomic.Bool   // the last claim has failed, or is late
 }
 
-// claims is what is kept of those of a lane.
+// claims is the state of a lane.
 type claims struct {
-	most    int                 // deliveries that one has handed out
+	most    int                 // the most deliveries of one claim
 	unknown *store.ClaimRequest // the last one, if its outcome is unknown
 }
 
-// NewReceiver returns one whose lanes are called after name.
+// NewReceiver returns a receiver. The names of its lanes begin with name.
 func NewReceiver(s store.Store, name string) *Receiver {
 	return &Receiver{
 		store: s, name: name,
@@ -53,7 +54,8 @@ func NewReceiver(s store.Store, name string) *Receiver {
 	}
 }
 
-// receiving is how the calls of a receiver are made: once, and not ended by one of the callers.
+// receiving returns how a receiver settles and extends: each call is made once, and the end of a
+// caller's context does not end it.
 func receiving(s store.Store) func(target) coalesce.Config[settling, settlement] {
 	return func(t target) coalesce.Config[settling, settlement] {
 		return coalesce.Config[settling, settlement]{
@@ -63,13 +65,13 @@ func receiving(s store.Store) func(target) coalesce.Config[settling, settlement]
 	}
 }
 
-// Stop ends what looks after the memory of an idle receiver.
+// Stop stops the timers that drop the state of idle partitions.
 func (r *Receiver) Stop() {
 	r.sources.Stop()
 	r.calls.coalescers.Stop()
 }
 
-// Forget gives back what is kept of a queue that was deleted.
+// Forget drops the state of a queue that was deleted.
 func (r *Receiver) Forget(queue string) {
 	r.sources.Drop(func(p store.Partition) bool { return p.Queue == queue })
 	r.calls.coalescers.Drop(func(t target) bool { return t.partition.Queue == queue })
@@ -77,23 +79,22 @@ func (r *Receiver) Forget(queue string) {
 
 func (r *Receiver) source(p store.Partition) *source { return r.sources.Get(p, r.newSource) }
 
-// newSource returns one whose lanes have names that no other has: the partition may remember
-// those of one that was given back.
+// newSource returns a source whose lanes have new names: the partition may still remember the
+// names of a source that was dropped.
 func (r *Receiver) newSource(store.Partition) *source {
 	name := r.name + "." + strconv.FormatUint(r.made.Add(1), 36)
 	return &source{lanes: lane.NewPool[claims](name), slots: make(chan struct{}, lanes)}
 }
 
-// repeats reports whether a claim of unknown outcome is to be repeated, or it will take
-// until the end of their leases before what it has handed out comes back.
+// repeats reports whether a claim of unknown outcome is to be repeated. Without the repetition,
+// messages that it has handed out are delivered again only when their leases have run out.
 func (s *source) repeats() bool {
 	return len(s.lanes.Where(func(l *lane.Lane[claims]) bool { return l.State.unknown != nil })) > 0
 }
 
-// Claim leases what a request asks for, whose Consumer and Number it fills in. It returns
-// when ctx ends, or with ErrUnavailable when it has waited for timeout (0: as long as
-// ctx); the call that is under way then goes on in running, and what it hands out is
-// released.
+// Claim leases messages as the request says, and sets its Consumer and Number. It returns when
+// ctx ends, or with ErrUnavailable after timeout (0: no timeout). The call that is in flight then
+// continues in running, and the deliveries that it hands out are released.
 func (r *Receiver) Claim(
 	ctx context.Context, running *sync.WaitGroup, p store.Partition, request store.ClaimRequest, timeout time.Duration,
 ) (store.ClaimResult, error) {
@@ -136,7 +137,7 @@ func (r *Receiver) await(
 		select {
 		case answered <- answer{result, err}:
 		case <-ctx.Done():
-			_ = r.release(call, p, result.Deliveries) // else they come back with the end of their leases
+			_ = r.release(call, p, result.Deliveries) // if that fails, they are delivered again when their leases have run out
 		}
 	})
 	select {
@@ -147,8 +148,8 @@ func (r *Receiver) await(
 	}
 }
 
-// claim uses a lane. What an earlier call of unknown outcome has handed out, to a
-// caller that has left, is given back first: its leases have been running since.
+// claim makes a claim over a lane. First it releases the deliveries of an earlier claim of
+// unknown outcome: part of their leases has passed, and the caller of that claim has returned.
 func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, request store.ClaimRequest) (store.ClaimResult, error) {
 	l := from.lanes.Take()
 	defer from.lanes.Give(l)
@@ -157,7 +158,7 @@ func (r *Receiver) claim(ctx context.Context, from *source, p store.Partition, r
 		if err == nil {
 			err = r.release(ctx, p, result.Deliveries)
 		}
-		if err != nil && !errors.Is(err, store.ErrRepartitioned) { // else what it handed out is lost
+		if err != nil && !errors.Is(err, store.ErrRepartitioned) { // ErrRepartitioned: the queue was made again, the deliveries are gone
 			return store.ClaimResult{}, noAnswer(err)
 		}
 		l.State.unknown = nil
@@ -185,10 +186,9 @@ func (r *Receiver) release(ctx context.Context, p store.Partition, deliveries []
 	return r.calls.release(ctx, p, receipts)
 }
 
-// start records the start of the deliveries for which the store has to know (see
-// [store.Suspicion]): what is returned to the caller may be worked on at once. It returns
-// all but those that the store did not confirm, which it releases; and an error if that
-// leaves none.
+// start records the start of those deliveries that need it (see [store.Suspicion]), because the
+// caller may work on them at once. It releases those that the store did not confirm, and returns
+// the others, or an error if there are none.
 func (r *Receiver) start(ctx context.Context, p store.Partition, lease int64, all []store.Delivery) ([]store.Delivery, error) {
 	request := store.ExtendRequest{Lease: lease, Start: true}
 	for i := range all {
@@ -208,7 +208,7 @@ func (r *Receiver) start(ctx context.Context, p store.Partition, lease int64, al
 	}
 	isRefused := func(d store.Delivery) bool { return refused[d.Receipt] }
 	started := slices.DeleteFunc(slices.Clone(all), isRefused)
-	// What cannot be released comes back with the end of its lease.
+	// What cannot be released is delivered again when its lease has run out.
 	_ = r.release(ctx, p, slices.DeleteFunc(all, func(d store.Delivery) bool { return !isRefused(d) }))
 	if len(started) > 0 {
 		return started, nil
@@ -216,8 +216,8 @@ func (r *Receiver) start(ctx context.Context, p store.Partition, lease int64, al
 	return nil, err
 }
 
-// Leave has the partitions drop the long answers that they keep for the receiver's lanes:
-// it makes no more claims. One call for each partition, at the same time.
+// Leave makes the partitions drop the long answers that they keep for the receiver's lanes. The
+// receiver must not make claims any more. It makes one call for each partition, at the same time.
 func (r *Receiver) Leave(ctx context.Context) error {
 	var calls sync.WaitGroup
 	var mu sync.Mutex
@@ -248,8 +248,8 @@ func (s *source) longAnswered() []string {
 	return names
 }
 
-// settle reports one verdict to the store, once, together with others that are given at the
-// same time. It returns when ctx ends; then the verdict may have been applied.
+// settle reports one verdict to the store, without retries, in one call with others that are
+// reported at the same time. It returns when ctx ends; then the verdict may have been applied.
 func (r *Receiver) settle(ctx context.Context, h *Held, v Verdict) error {
 	t, item := target{partition: h.Partition, verdict: v.Verdict}, newSettling(h, v)
 	if err := item.validate(t); err != nil {
@@ -278,9 +278,9 @@ func (r *Receiver) extend(ctx context.Context, h *Held, span int64) error {
 	return said.code.ExtendErr()
 }
 
-// SettleAll settles deliveries with one verdict and returns the error of each. What a receiver
-// has claimed is settled in calls of its own, one for each partition and store.MaxBatch; what a
-// consumer holds is left to the consumer, which combines what it is given at the same time.
+// SettleAll settles deliveries with one verdict and returns the error of each. Deliveries of a
+// receiver are settled in one call for each partition and store.MaxBatch. Those of a consumer are
+// settled by the consumer, which combines concurrent verdicts.
 func SettleAll(ctx context.Context, all []*Held, v Verdict) []error {
 	errs, shares := make([]error, len(all)), map[share][]int{}
 	var settling sync.WaitGroup
@@ -301,13 +301,13 @@ func SettleAll(ctx context.Context, all []*Held, v Verdict) []error {
 	return errs
 }
 
-// share is where deliveries have been received from.
+// share identifies deliveries that can be settled in one call.
 type share struct {
 	receiver  *Receiver
 	partition store.Partition
 }
 
-// settle settles the deliveries at some places in one call.
+// settle settles the deliveries at the given indexes in one call.
 func (s share) settle(ctx context.Context, all []*Held, places []int, v Verdict, errs []error) {
 	items := make([]settling, len(places))
 	for n, i := range places {

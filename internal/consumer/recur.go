@@ -11,14 +11,14 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Why an occurrence of a recurring message is left out.
+// The reasons why an occurrence of a recurring message is skipped.
 var (
 	errMissed = errors.New("missed: the next time of its schedule has come")
 	errSpent  = errors.New("its last lease ran out on its last attempt")
 )
 
-// Passed returns the verdict on a delivery that no handler is to see, and why, or nil. ago is
-// for how long it has been held.
+// Passed returns the verdict on a delivery that no handler must get, and the reason, or nil. ago
+// is the time since its claim.
 func Passed(d *store.Delivery, ago time.Duration) (*Verdict, error) {
 	action, err := series.Judge(d, ago)
 	switch action {
@@ -33,13 +33,13 @@ func Passed(d *store.Delivery, ago time.Duration) (*Verdict, error) {
 	return nil, nil //nolint:nilnil // there is no verdict yet
 }
 
-// pass reports whether no handler is to see h, and settles it then.
+// pass reports whether no handler must get h, and settles it then.
 func (w *work) pass(life context.Context, h *Held) bool {
 	if h.Delivery.Repeat == "" {
 		return false
 	}
 	if phase, _ := h.state(); phase == settled && !w.config.AtMostOnce {
-		return false // which is found out before a handler is started
+		return false // no handler is started for it either way
 	}
 	v, why := Passed(h.Delivery, time.Since(h.claim.ended))
 	if v != nil {
@@ -54,9 +54,9 @@ func (w *work) pass(life context.Context, h *Held) bool {
 	return v != nil
 }
 
-// passOnce is pass for at most once. The store has leased the message, so that the series goes
-// on, and the next occurrence is scheduled before a handler sees this one. v is nil if one is
-// to see it.
+// passOnce is pass with Config.AtMostOnce. The store has leased the message although it acks
+// others at the claim, so that the series continues: passOnce schedules the next occurrence
+// before a handler gets this one. v is nil if a handler is to get it.
 func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 	pass := v != nil
 	if v == nil {
@@ -70,7 +70,7 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 		err = v.Verdict.Err(said.code)
 	}
 	if err != nil {
-		w.config.Log.Warn("dueq: a recurring message comes back when its lease has run out", attributes(h, slog.Any("error", err))...)
+		w.config.Log.Warn("dueq: could not schedule the next occurrence; the message will be delivered again when its lease has run out", attributes(h, slog.Any("error", err))...)
 	}
 	if pass || err != nil {
 		w.over(h)

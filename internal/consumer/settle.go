@@ -14,18 +14,18 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// settler reports to the store what became of the deliveries of a consumer: it insists until the
-// store knows, for as long as that is of use.
+// settler reports the verdicts on the deliveries of a consumer to the store. It retries until the
+// store has answered, for as long as the verdict can succeed.
 type settler struct {
 	*calls
 	log      *slog.Logger
 	outcomes *outcomes
 	capacity *capacity
 	lease    time.Duration
-	overtime time.Duration              // for how long a verdict is tried after the end of its lease
-	hedge    time.Duration              // after which a call is made a second time beside the first
-	hedges   sync.WaitGroup             // of the second calls
-	life     context.Context            // ends when nothing is reported any more
+	overtime time.Duration              // for how long a verdict is retried after the end of the lease
+	hedge    time.Duration              // the time after which a call is made a second time while the first is in flight
+	hedges   sync.WaitGroup             // the second calls in flight
+	life     context.Context            // its end ends all retries
 	over     func([]settling)           // called with deliveries of a partition whose settling, begun by start, is over
 	failed   func(*Held, error) Verdict // on a delivery whose verdict the store refused
 }
@@ -39,7 +39,7 @@ func newSettler(c Config) *settler {
 	return s
 }
 
-// insistently is how the calls of a consumer are made.
+// insistently returns how a consumer settles: with retries.
 func (s *settler) insistently(t target) coalesce.Config[settling, settlement] {
 	watches := sync.Pool{New: func() any {
 		return &overdue{note: func(late bool) { s.capacity.settleLate(t.partition.Index, late) }}
@@ -60,8 +60,8 @@ func (s *settler) insistently(t target) coalesce.Config[settling, settlement] {
 	}
 }
 
-// settle reports one verdict, for as long as it takes and is not too late. With
-// ErrLeaseLost and ErrCancelled, too, all is said.
+// settle reports one verdict, retrying until it is too late for that (see dropLate). After
+// ErrLeaseLost and ErrCancelled, too, the delivery is settled.
 func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	h.turn.Lock()
 	defer h.turn.Unlock()
@@ -80,15 +80,16 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	return err
 }
 
-// start is settle for callers that do not wait: over is called at the end. The delivery is
+// start is settle for callers that do not wait: over is called at the end. The delivery must be
 // underWay already.
 func (s *settler) start(t target, item settling) { s.coalescer(t).Start(item) }
 
-// startAll is start for several deliveries of a partition. It keeps items.
+// startAll is start for several deliveries of a partition. The caller must not use items any
+// more.
 func (s *settler) startAll(t target, items []settling) { s.coalescer(t).StartAll(items) }
 
-// conclude ends what start began, in the order of items, which it changes. A delivery whose
-// verdict the store refused is held still, and has failed.
+// conclude ends the settling that start began. It changes items and keeps their order. A delivery
+// whose verdict the store refused is still held, and counts as failed.
 func (s *settler) conclude(v store.Verdict, items []settling, said []settlement) {
 	over := items[:0]
 	for i, item := range items {
@@ -102,7 +103,7 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 			continue
 		}
 		err := s.note(item.held, v, said[i])
-		if err != nil || v != store.Ack || s.outcomes.observe != nil { // else there is nothing to report
+		if err != nil || v != store.Ack || s.outcomes.observe != nil { // otherwise there is nothing to report
 			s.outcomes.report(item.outcome(v, said[i].code, err))
 		}
 		over = append(over, item)
@@ -112,7 +113,7 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 	}
 }
 
-// outcome is that of a verdict which the store has answered with code, or err.
+// outcome returns the outcome of a verdict that the store has answered with code or err.
 func (i settling) outcome(v store.Verdict, code store.Code, err error) Outcome {
 	return Outcome{
 		Held: i.held, Handled: i.handled, Verdict: Verdict{Verdict: v, Delay: i.delay, Failure: i.failure, Next: i.next}, Result: i.result, Took: i.took,
@@ -120,7 +121,7 @@ func (i settling) outcome(v store.Verdict, code store.Code, err error) Outcome {
 	}
 }
 
-// note keeps what the store said.
+// note sets the phase of a delivery by the answer of the store.
 func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 	if said.err != nil {
 		h.setPhase(open)
@@ -134,11 +135,11 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 	return v.Err(said.code)
 }
 
-// insist repeats a call until its outcome is known, ctx ends, or it is too late. What is
-// too late drops out of the call.
+// insist repeats a call until its outcome is known, ctx ends, or it is too late for all items.
+// Items for which it is too late are left out of the next try.
 func (s *settler) insist(ctx context.Context, t target, items []settling, late *overdue) []settlement {
 	said := make([]settlement, len(items))
-	places := make([]int, len(items)) // of those not reported yet
+	places := make([]int, len(items)) // indexes of the items that are still to be reported
 	for i := range places {
 		places[i] = i
 	}
@@ -165,7 +166,7 @@ func (s *settler) insist(ctx context.Context, t target, items []settling, late *
 	}
 }
 
-// try makes the call once, or twice when it takes long.
+// try makes the call once, or twice if the first takes long.
 func (s *settler) try(ctx context.Context, t target, items []settling, places []int, said []settlement) error {
 	codes, err := s.hedged(ctx, newRequest(t, items, places))
 	if err != nil && ctx.Err() == nil {
@@ -180,9 +181,9 @@ func (s *settler) try(ctx context.Context, t target, items []settling, places []
 	return nil
 }
 
-// hedged makes a call, and when it has taken a third of the lease the same call once more
-// beside it: the reply of the first may be stalled, and the leases must not run out for
-// that. The first success counts.
+// hedged makes a call and, when it has taken a third of the lease, the same call a second time:
+// the reply of the first may be stalled, and the leases must not run out because of that. The
+// first success counts.
 func (s *settler) hedged(ctx context.Context, r request) ([]store.Code, error) {
 	ctx, end := context.WithTimeout(ctx, callTimeout)
 	defer end()
@@ -205,10 +206,10 @@ func (s *settler) hedged(ctx context.Context, r request) ([]store.Code, error) {
 	return codes, err
 }
 
-// dropLate drops from places what it is too late for, and returns how long the first of
-// the others has. A lease that has run out can be settled until a claim puts the message
-// back, so a verdict is tried for longer than the lease lasts: after an outage it may be
-// the first to arrive. A start is not: no handler is started on such a lease.
+// dropLate removes the items for which it is too late from places, and returns the least time
+// that one of the others has left. A delivery can be settled after its lease has run out, until a
+// claim puts the message back. So a verdict is retried after the end of the lease: after an
+// outage it may arrive before a claim. A start is not: no handler is started on such a lease.
 func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) time.Duration {
 	overtime := s.overtime
 	if v == noVerdict {
@@ -225,8 +226,8 @@ func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) tim
 	return left
 }
 
-// extend is for a handler that wants to hold its lease for longer than it is extended
-// automatically.
+// extend extends the lease of h for a handler that needs it for longer than automatic extension
+// lasts.
 func (s *settler) extend(ctx context.Context, h *Held, span int64) error {
 	began := time.Now()
 	said := once(ctx, s.store, target{partition: h.Partition, lease: span}, []settling{{held: h}})[0]
@@ -239,7 +240,7 @@ func (s *settler) extend(ctx context.Context, h *Held, span int64) error {
 	return said.code.ExtendErr()
 }
 
-// giveBack releases deliveries, of any partition.
+// giveBack releases deliveries of any partitions.
 func (s *settler) giveBack(ctx context.Context, all []*Held) {
 	sorted := map[store.Partition][]store.Receipt{}
 	for _, h := range all {
@@ -250,7 +251,7 @@ func (s *settler) giveBack(ctx context.Context, all []*Held) {
 	}
 	for p, receipts := range sorted {
 		if err := s.release(ctx, p, receipts); err != nil {
-			s.log.Warn("dueq: messages not given back, they come back when their leases have run out",
+			s.log.Warn("dueq: could not release messages; they will be delivered again when their leases have run out",
 				slog.String("queue", p.Queue), slog.Int("partition", p.Index), slog.Int("messages", len(receipts)), slog.Any("error", err))
 		}
 	}

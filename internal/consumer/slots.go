@@ -8,55 +8,55 @@ import (
 	"time"
 )
 
-// Slots are the places for running handlers that the consumers of several queues share. A
-// free slot is for any of them. When there are more wishes than slots, each queue gets
-// slots in proportion to its weight, measured by the time for which it holds them: so long
-// handlers of a light queue cannot crowd out short ones of a heavy queue.
+// Slots limit the handlers that the consumers of several queues run at the same time. Any queue
+// can use a free slot. When queues want more slots than there are, each gets slots in proportion
+// to its weight, measured by the time for which it holds them: so long handlers of a queue with a
+// low weight cannot displace short ones of a queue with a high weight.
 //
-// That is weighted fair queueing over the time of slots: each queue has a virtual time,
-// the time of the slots it has held divided by its weight. A slot goes to the queue whose
-// virtual time, with what another handler would add to it, is the least.
+// That is weighted fair queueing over the time of slots. Each queue has a virtual time: the time
+// for which it has held slots, divided by its weight. A slot goes to the queue whose virtual time
+// would be the least after one more handler.
 type Slots struct {
 	mu      sync.Mutex
 	free    int
-	mean    time.Duration // for which a handler holds a slot
-	reached float64       // the virtual time of the queues that get slots; it never goes back
+	mean    time.Duration // time for which a handler holds a slot
+	reached float64       // the virtual time of the queues that get slots; it never decreases
 	waiting []*Share
 }
 
 const (
-	// A queue that was idle is at most slotCredit ahead of the others in its claim to slots,
-	// and one that has had more than its share, when nobody else needed them or because its
-	// handlers hung, is at most slotDebt behind: in time of one slot.
+	// The virtual time of a queue that was idle is at most slotCredit below that of the others.
+	// That of a queue which had more than its share, because no other queue wanted slots or its
+	// handlers hung, is at most slotDebt above. Both are times of one slot.
 	slotCredit = time.Second
 	slotDebt   = 10 * time.Second
-	// minUse is what the use of a slot counts at least, so that handlers that take no time
-	// that can be measured take turns, too.
+	// minUse is the least time that a use of a slot counts, so that queues whose handlers take no
+	// measurable time also alternate.
 	minUse = time.Microsecond
-	// pastUses is what the past weighs in the mean.
+	// pastUses is the weight of the past in the mean, in uses of slots.
 	pastUses = 100
 )
 
 // NewSlots returns n free slots.
 func NewSlots(n int) *Slots { return &Slots{free: n, mean: minUse} }
 
-// Share is what one queue has of the slots: for handlers that run, and reserved for
-// deliveries that have been asked for or are about to be handled.
+// Share is the part of the slots that one queue has: those of running handlers, and those
+// reserved for deliveries that claims have asked for or that are about to be handled.
 type Share struct {
 	slots  *Slots
 	weight float64
 	most   int
-	wake   chan struct{} // holds a token when the dispatcher is to look
+	wake   chan struct{} // has an element when the dispatcher must check for work
 
 	running  int
 	reserved int
-	wanted   int       // slots more, that are reserved for it as they become free
+	wanted   int       // additional slots, to be reserved for it when they become free
 	virtual  float64   // time, in ns
-	since    time.Time // the time of slots before is in virtual
+	since    time.Time // virtual has the time of slots before that
 }
 
-// Share returns the share of a queue that may hold up to most slots. One consumer at a
-// time uses it.
+// Share returns the share of a queue that may hold up to most slots. Only one consumer may use it
+// at a time.
 func (s *Slots) Share(weight, most int) *Share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,11 +66,11 @@ func (s *Slots) Share(weight, most int) *Share {
 	}
 }
 
-// ring makes the dispatcher look.
+// ring makes the dispatcher check for work.
 func (a *Share) ring() {
 	select {
 	case a.wake <- struct{}{}:
-	default: // it is going to look anyway
+	default: // it is going to check anyway
 	}
 }
 
@@ -94,8 +94,8 @@ func (a *Share) start() bool {
 	return true
 }
 
-// ask says how many slots the queue needs beside those of its running handlers. As many as
-// are free are reserved now, the others when it is the queue's turn. It returns how many are
+// ask sets how many slots the queue needs in addition to those of its running handlers. Free ones
+// are reserved now, the others when the queue is next to get one. It returns how many are
 // reserved.
 func (a *Share) ask(n int) (reserved int) {
 	s, now := a.slots, time.Now()
@@ -142,8 +142,8 @@ func (a *Share) release() {
 	s.freed(1, now)
 }
 
-// reserve reserves free slots until n are, or as many as there are for it. It returns how
-// many are reserved, and how many the queue holds with those of running handlers.
+// reserve reserves free slots until n are reserved, or as many as the queue can get. It returns
+// how many are reserved, and how many the queue holds including those of running handlers.
 func (a *Share) reserve(n int) (reserved, held int) {
 	s, now := a.slots, time.Now()
 	s.mu.Lock()
@@ -154,7 +154,7 @@ func (a *Share) reserve(n int) (reserved, held int) {
 	return a.reserved, a.held()
 }
 
-// trim gives up reserved slots for as long as there are more than n.
+// trim gives up reserved slots until at most n are left.
 func (a *Share) trim(n int) {
 	s, now := a.slots, time.Now()
 	s.mu.Lock()
@@ -166,7 +166,7 @@ func (a *Share) trim(n int) {
 	}
 }
 
-// held is how many slots the queue holds.
+// held returns how many slots the queue holds.
 func (a *Share) held() int { return a.running + a.reserved }
 
 // take reserves a free slot.
@@ -192,14 +192,13 @@ func (a *Share) charge(now time.Time) {
 	a.virtual = min(max(a.virtual, least), most)
 }
 
-// claim is the less, the sooner the queue gets a slot: its virtual time, and what the
-// handlers that hold slots and one more add to it as a rule.
+// claim returns the expected virtual time of the queue after the handlers that hold slots and one
+// more. The queue with the least claim gets the next slot.
 func (a *Share) claim() float64 {
 	return a.virtual + float64(a.slots.mean)*float64(a.held()+1)/a.weight
 }
 
-// first returns the queue that is the next to get a slot; nil if none waits that may have
-// one.
+// first returns the queue that is next to get a slot, nil if no queue that waits may have one.
 func (s *Slots) first(now time.Time) *Share {
 	var first *Share
 	least := math.Inf(1)
@@ -215,7 +214,7 @@ func (s *Slots) first(now time.Time) *Share {
 	return first
 }
 
-// freed reserves slots, n that were given up and those that are free, for those who wait.
+// freed reserves n slots that were given up, and those that are free, for the queues that wait.
 func (s *Slots) freed(n int, now time.Time) {
 	s.free += n
 	for s.free > 0 {
@@ -231,10 +230,10 @@ func (s *Slots) freed(n int, now time.Time) {
 	}
 }
 
-// dispatch gives slots that several consumers share to the deliveries of this one, and
-// starts a worker for each: only those that have something to do exist. It also asks for the
-// slots of claims when fetchers can have none without. It ends when the consumer stops or,
-// where deliveries are acked already and cannot be released, when the last has a worker.
+// dispatch gives shared slots to the deliveries of this consumer, and starts a worker for each,
+// so that no worker is idle. It also asks for slots that claims need when fetchers wait for them.
+// It ends when the consumer stops or, with Config.AtMostOnce, when the last delivery has a
+// worker: those deliveries are acked and cannot be released.
 func (w *work) dispatch(ctx, life, lasting context.Context) {
 	defer w.workers.Done()
 	share := w.config.Share
@@ -267,8 +266,8 @@ func (w *work) startWaiting(life, lasting context.Context) {
 	}
 }
 
-// serve is a worker that has a slot. It ends when the slot goes to another queue, or when
-// nothing waits (h is nil). A handler that calls runtime.Goexit ends it, too.
+// serve is a worker that has a slot. It ends when the slot goes to another queue, when no
+// delivery waits (h is nil), or when a handler calls runtime.Goexit.
 func (w *work) serve(life, lasting context.Context, h *Held) {
 	defer w.workers.Done()
 	has := true

@@ -12,14 +12,14 @@ import (
 // sharer is a queue that always has messages due.
 type sharer struct {
 	weight, most int
-	takes        time.Duration // a handler
+	takes        time.Duration // duration of a handler
 	from         time.Duration // it has messages due from then on
 
 	*Share
-	served time.Duration // that its handlers have had in all
+	served time.Duration // of all its handlers
 	runs   int
-	now    int // handlers
-	peak   int // of them
+	now    int // handlers that run
+	peak   int // the most handlers at a time
 }
 
 // await waits for a slot.
@@ -38,7 +38,7 @@ func (a *sharer) await(ctx context.Context) bool {
 	return ctx.Err() == nil
 }
 
-// contend has queues contend for n slots for a while.
+// contend makes queues contend for n slots for a while.
 func contend(t *testing.T, n int, lasts time.Duration, all ...*sharer) {
 	t.Helper()
 	slots := NewSlots(n)
@@ -134,13 +134,13 @@ func TestSlots_CapHolds(t *testing.T) {
 	})
 }
 
-// A queue that had all slots while nobody else wanted any gets its share soon after others do.
+// A queue that had all slots while no other wanted any gets its share soon after another comes.
 func TestSlots_PastUseIsForgotten(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
 		name  string
 		takes time.Duration
-		want  time.Duration // that the light queue works after the other has come
+		want  time.Duration // time of the light queue's handlers after the other has come
 	}{
 		{"short handlers", 100 * time.Millisecond, 2 * time.Minute},
 		{"handlers that end a minute later", 11 * time.Minute, 10*time.Minute + time.Minute},
@@ -190,7 +190,7 @@ func TestSlots_WhatIsNotWantedAnyMoreGoesToOthers(t *testing.T) {
 	}
 }
 
-// Handlers that take less time than the clock can measure take turns, too.
+// Queues whose handlers take less time than the clock can measure alternate, too.
 func TestSlots_HandlersThatTakeNoTimeTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -241,8 +241,8 @@ func TestSlots_ReservedOnesThatAreGivenUpGoToThoseWhoWait(t *testing.T) {
 	}
 }
 
-// A queue whose handler hung is behind the others for 10 s of one handler, not for as long as
-// it hung.
+// A queue whose handler hung is behind the others for 10 s of one slot, not for as long as it
+// hung.
 func TestSlots_DebtHasABound(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

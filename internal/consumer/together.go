@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// A worker with Config.HandleBatch works on several deliveries together: those that wait
-// when it becomes free, and those that come within Config.Linger of that. Each of them
-// keeps a lease and a verdict of its own.
+// A worker with Config.HandleBatch works on several deliveries in one call: those that wait when
+// it becomes free, and those that arrive within Config.Linger of that. Each has its own lease and
+// verdict.
 
-// together handles batches until no more deliveries come.
+// together handles batches until the backlog is closed and empty.
 func (w *work) together(life, lasting context.Context) {
 	for {
 		all := w.backlog.nextBatch(w.config.Batch, w.config.Linger, w.capacity.idling)
@@ -24,8 +24,8 @@ func (w *work) together(life, lasting context.Context) {
 	}
 }
 
-// handleBatch has deliveries handled together, except those of messages that may end the
-// process: these run alone, so that they cannot harm others.
+// handleBatch calls the handler with deliveries, except those of messages that may end the
+// process: each of these gets a call of its own, so that it cannot affect the others.
 func (w *work) handleBatch(life, lasting context.Context, all []*Held) {
 	began := time.Now()
 	defer func() { w.capacity.worked(time.Since(began)) }()
@@ -43,7 +43,7 @@ func (w *work) handleBatch(life, lasting context.Context, all []*Held) {
 		w.runBatch(life, lasting, safe, func() {})
 		return
 	}
-	w.backlog.add(safe) // they do not wait for these handlers longer than others may wait for a worker
+	w.backlog.add(safe) // shed releases them if these handlers take too long
 	for _, h := range crashed {
 		if done, ok := w.isolate(h); ok {
 			w.runBatch(life, lasting, []*Held{h}, done)
@@ -69,8 +69,8 @@ func (w *work) crashed(all []*Held) (crashed, safe []*Held) {
 	return crashed, safe
 }
 
-// runBatch runs the handler on deliveries and has them settled. done is called when the
-// handler has returned.
+// runBatch runs the handler on deliveries and settles them. done is called when the handler has
+// returned.
 func (w *work) runBatch(life, lasting context.Context, all []*Held, done func()) {
 	defer done()
 	w.recordStarts(life, all)
@@ -98,8 +98,8 @@ func (w *work) runBatch(life, lasting context.Context, all []*Held, done func())
 	results = w.callBatch(g.ctx, started) //nolint:contextcheck // a child of lasting
 }
 
-// recordStarts records the starts of those deliveries for which the store has to know, at
-// the same time, so that they share a call for each partition.
+// recordStarts records the starts of those deliveries that need it, at the same time, so that
+// there is one call for each partition.
 func (w *work) recordStarts(life context.Context, all []*Held) {
 	if w.config.AtMostOnce {
 		return
@@ -113,7 +113,7 @@ func (w *work) recordStarts(life context.Context, all []*Held) {
 	recording.Wait()
 }
 
-// callBatch runs the handler within its time, and returns a result for each delivery.
+// callBatch runs the handler with its timeout, and returns a result for each delivery.
 func (w *work) callBatch(ctx context.Context, all []*Held) (results []error) {
 	w.running.Add(1)
 	defer w.running.Add(-1)
@@ -147,10 +147,9 @@ func (w *work) panicked(v any, all []*Held) []error {
 	return same(p, len(all))
 }
 
-// concludeBatch has deliveries settled whose handler has returned, those with the same
-// verdict together.
+// concludeBatch settles deliveries whose handler has returned, with one call for each verdict.
 func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
-	var causes []error // of those whose work had ended before; nil if there are none
+	var causes []error // causes of those whose work had ended before; nil if there are none
 	for i, h := range all {
 		if cause := h.finish(); cause != nil {
 			if causes == nil {
@@ -178,13 +177,13 @@ func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
 	}
 }
 
-// verdicts are the deliveries of a batch that share a call.
+// verdicts are the deliveries of a batch that are settled in one call.
 type verdicts struct {
 	target target
 	items  []settling
 }
 
-// add adds a delivery to those with the same verdict, of which there are at most most.
+// add adds a delivery to those with the same verdict, at most most in one call.
 func add(all []verdicts, t target, item settling, most int) []verdicts {
 	i := slices.IndexFunc(all, func(v verdicts) bool { return v.target == t })
 	if i < 0 {

@@ -20,7 +20,7 @@ func TestGroup_EndsWithTheLastOfItsDeliveries(t *testing.T) {
 		}
 	}
 	begin(&first)
-	first.stop(store.ErrCancelled) // while others are still to join
+	first.stop(store.ErrCancelled) // while other deliveries have not begun yet
 	begin(&second)
 	begin(&third)
 	second.stop(store.ErrCancelled)

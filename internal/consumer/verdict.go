@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// RetryError chooses when a failed delivery comes back.
+// RetryError fails a delivery and sets the delay before the next.
 type RetryError struct {
 	Delay int64 // ms
 	Err   error
@@ -22,7 +22,7 @@ func (e *RetryError) Error() string { return text(e.Err, "retry") }
 // Unwrap returns e.Err.
 func (e *RetryError) Unwrap() error { return e.Err }
 
-// SnoozeError puts a message off.
+// SnoozeError puts a message off without a failure.
 type SnoozeError struct {
 	Delay  int64 // ms
 	Reason string
@@ -51,19 +51,19 @@ func (e *NextError) Error() string { return fmt.Sprintf("next: %d messages", len
 // Sends are the messages that a verdict stores.
 type Sends struct {
 	Messages []store.Message
-	// Done, if it is set, is called with what the store said of the verdict: a code, or why none
-	// is known. It must not block.
+	// Done, if it is set, is called with the answer of the store: a code, or the error because of
+	// which none is known. It must not block.
 	Done func(code store.Code, err error)
 }
 
-// done reports what the store said. There may be no sends.
+// done calls Done with the answer of the store. s may be nil.
 func (s *Sends) done(code store.Code, err error) {
 	if s != nil && s.Done != nil {
 		s.Done(code, err)
 	}
 }
 
-// stored returns the messages; none if there are no sends.
+// stored returns the messages, none if s is nil.
 func (s *Sends) stored() []store.Message {
 	if s == nil {
 		return nil
@@ -87,7 +87,7 @@ func (e *DropError) Error() string { return text(e.Err, "dropped") }
 // Unwrap returns e.Err.
 func (e *DropError) Unwrap() error { return e.Err }
 
-// text is of err, or instead of it: a nil error is as good a reason as any.
+// text returns the text of err, or the given one if err is nil.
 func text(err error, instead string) string {
 	if err == nil {
 		return instead
@@ -105,10 +105,10 @@ type panicError struct {
 	logged bool // for the whole batch
 }
 
-// newPanicError is to be called while recovering.
+// newPanicError must be called in the function that recovers.
 func newPanicError(value any) *panicError {
 	stack := string(debug.Stack())
-	// Above the frame of panic are only those of the recovery.
+	// The frames above that of panic are those of the recovery.
 	if _, below, ok := strings.Cut(stack, "\npanic("); ok {
 		_, below, _ = strings.Cut(below, "\n") // the rest of that line
 		_, stack, _ = strings.Cut(below, "\n") // its file
@@ -118,7 +118,7 @@ func newPanicError(value any) *panicError {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v\n%s", e.value, e.stack) }
 
-// Verdict on a delivery, with its details.
+// Verdict is a verdict on a delivery, with its details.
 type Verdict struct {
 	Verdict store.Verdict
 	Delay   int64 // ms
@@ -127,8 +127,8 @@ type Verdict struct {
 	Sends   *Sends            // of Next
 }
 
-// Judge turns what a handler returned into a verdict. A consumer that is stopping takes
-// an error for "interrupted", unless it says otherwise.
+// Judge returns the verdict for the result of a handler. In a consumer that is stopping, an error
+// that would be a nack counts as an interruption, and the delivery is released.
 func Judge(err error, stopping bool, backoff func() time.Duration) Verdict {
 	if err == nil {
 		return Verdict{Verdict: store.Ack}
@@ -178,8 +178,8 @@ const (
 	longestWait = 4 * 24 * time.Hour
 )
 
-// DefaultWait returns how long a message waits after its n-th failure, from 1, when
-// nobody chose otherwise, without the random part: n^4 + 15 s, 4 days at most.
+// DefaultWait returns the default delay after the n-th failure of a message, from 1, without the
+// random part: n^4 + 15 s, 4 days at most.
 func DefaultWait(n int) time.Duration {
 	const most = 25 // 25^4 s are more than 4 days, and no power below overflows
 	n = min(max(n, 1), most)

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// work runs handlers on what fetchers bring.
+// work runs handlers on the deliveries of the fetchers.
 type work struct {
 	config   Config
 	capacity *capacity
@@ -23,7 +23,7 @@ type work struct {
 	backlog  *backlog
 	workers  sync.WaitGroup
 	settling sync.WaitGroup
-	running  atomic.Int64 // handlers
+	running  atomic.Int64 // handlers that run
 	stopping <-chan struct{}
 }
 
@@ -36,8 +36,8 @@ func newWork(c Config, held *holdings, s *settler) *work {
 	}
 }
 
-// start starts the workers. Handlers get contexts of life, but for its end: each is
-// cancelled individually, with a cause, which costs less. When ctx ends, no more handlers
+// start starts the workers. Handler contexts inherit the values of life but not its cancellation:
+// each is cancelled individually, with a cause, which costs less. When ctx ends, no more handlers
 // are started.
 func (w *work) start(ctx, life context.Context) {
 	w.stopping, w.settler.life = ctx.Done(), life
@@ -58,8 +58,8 @@ func (w *work) start(ctx, life context.Context) {
 	}
 }
 
-// finish lets the workers end when nothing waits for them any more. returned is closed
-// when they have, done when the store also knows all verdicts.
+// finish makes the workers end when no delivery waits any more. returned is closed when they have
+// ended, done when the store also has all verdicts.
 func (w *work) finish() (returned, done <-chan struct{}) {
 	w.backlog.close()
 	w.ring()
@@ -73,9 +73,8 @@ func (w *work) finish() (returned, done <-chan struct{}) {
 	return ended, known
 }
 
-// accept takes over what a claim has brought; a consumer that is stopping releases it.
-// The leases are counted from before the claim, so that the estimate can only be too
-// short.
+// accept takes over the deliveries of a claim, or releases them if the consumer is stopping. It
+// counts the leases from before the claim, so that it can only underestimate them.
 func (w *work) accept(life context.Context, p store.Partition, deliveries []store.Delivery, began time.Time) {
 	all, claim := w.newHeld(deliveries), &claimed{began: began, ended: time.Now()}
 	deadline := began.Add(w.config.Lease)
@@ -98,9 +97,9 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 	w.ring()
 }
 
-// newHeld returns what is held of deliveries: for batches, of which all are done at about the
-// same time, in one piece of memory and where the deliveries are; elsewhere each with a copy of
-// its delivery, so that a slow handler does not keep the messages of others in memory.
+// newHeld returns the Held of deliveries. For batches, whose deliveries end at about the same
+// time, they are one allocation and point into deliveries. Otherwise each has a copy of its
+// delivery, so that a slow handler does not keep the messages of others in memory.
 func (w *work) newHeld(deliveries []store.Delivery) []*Held {
 	all := make([]*Held, len(deliveries))
 	if w.config.HandleBatch != nil {
@@ -121,15 +120,15 @@ func (w *work) newHeld(deliveries []store.Delivery) []*Held {
 	return all
 }
 
-// ring has the dispatcher look, if there is one.
+// ring makes the dispatcher check for work, if there is one.
 func (w *work) ring() {
 	if w.config.Share != nil {
 		w.config.Share.ring()
 	}
 }
 
-// worker handles deliveries one after the other. A handler that calls runtime.Goexit
-// ends its goroutine, so another takes its place.
+// worker handles deliveries one after the other. A handler that calls runtime.Goexit ends the
+// goroutine, which is replaced.
 func (w *work) worker(life context.Context) {
 	returned := false
 	defer func() {
@@ -151,8 +150,8 @@ func (w *work) worker(life context.Context) {
 	returned = true
 }
 
-// handle runs the handler on one delivery and has it settled. The handler's context is a
-// child of lasting.
+// handle runs the handler on one delivery and settles it. The handler's context is a child of
+// lasting.
 func (w *work) handle(life, lasting context.Context, h *Held) {
 	if w.pass(life, h) {
 		return
@@ -187,8 +186,8 @@ func (w *work) over(h *Held) {
 	w.capacity.give(1)
 }
 
-// dropUnstarted releases a delivery that no handler has seen; it is due again after
-// delay ms.
+// dropUnstarted releases a delivery that no handler has got. The message is due again after delay
+// ms.
 func (w *work) dropUnstarted(h *Held, cause error, delay int64) {
 	if phase, _ := h.state(); phase == settled {
 		w.over(h)
@@ -198,29 +197,30 @@ func (w *work) dropUnstarted(h *Held, cause error, delay int64) {
 	w.settle(h, Verdict{Verdict: store.Release, Delay: delay})
 }
 
-// settle hands over a verdict.
+// settle reports a verdict without waiting for the store.
 func (w *work) settle(h *Held, v Verdict) {
 	h.setUnderWay(time.Now().Add(w.config.Lease))
 	w.startSettling(target{partition: h.Partition, verdict: v.Verdict}, newSettling(h, v))
 }
 
-// startSettling hands over a verdict on a delivery that is underWay. It counts as held until
-// the store knows, so a store that is slow or away keeps more from being claimed, and
-// [work.finish] waits.
+// startSettling is settle for a delivery that is underWay. The delivery counts as held until the
+// store has the verdict, so that no more are claimed while the store is slow or down, and
+// [work.finish] waits for it.
 func (w *work) startSettling(t target, item settling) {
 	w.settling.Add(1)
 	w.capacity.settling(t.partition.Index, 1)
 	w.settler.start(t, item)
 }
 
-// settleAll is startSettling for several deliveries of a partition. It keeps items.
+// settleAll is startSettling for several deliveries of a partition. The caller must not use items
+// any more.
 func (w *work) settleAll(t target, items []settling) {
 	w.settling.Add(len(items))
 	w.capacity.settling(t.partition.Index, len(items))
 	w.settler.startAll(t, items)
 }
 
-// call runs the handler within its time.
+// call runs the handler with its timeout.
 func (w *work) call(ctx context.Context, h *Held) (err error) {
 	w.running.Add(1)
 	defer w.running.Add(-1)
@@ -241,7 +241,7 @@ func (w *work) call(ctx context.Context, h *Held) (err error) {
 	return err
 }
 
-// timedOut adds the limit to the result of a handler whose time was up.
+// timedOut adds the timeout to the result of a handler that exceeded it.
 func (w *work) timedOut(err error) error {
 	if err == nil {
 		return nil
@@ -249,8 +249,8 @@ func (w *work) timedOut(err error) error {
 	return fmt.Errorf("timeout of %s: %w", w.config.Timeout, err)
 }
 
-// conclude has a delivery settled whose handler has come back; cause is why its context
-// had ended, if it had.
+// conclude settles a delivery whose handler has returned. cause is why its context had ended
+// before, nil if it had not.
 func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
 	h.stop(nil)
 	h.turn.Lock() // the handler may have left a goroutine that settles
@@ -261,13 +261,13 @@ func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
 	}
 }
 
-// concluded returns the verdict on a delivery whose handler has returned, which is underWay
-// then, for until at most, unless it needs none: the handler has settled it, the store has
-// given it to somebody else, or it was acked before.
+// concluded returns the verdict on a delivery whose handler has returned, and makes the delivery
+// underWay, for until at most. It needs no verdict if the handler has settled it, if the store
+// has given it to another consumer, or if it was acked before.
 func (w *work) concluded(h *Held, until time.Time, cause, err error, took time.Duration) (settling, store.Verdict, bool) {
 	phase, lost := h.conclude(until)
 	if phase == settled && !lost && !w.config.AtMostOnce {
-		w.over(h) // by the handler
+		w.over(h) // settled by the handler
 		return settling{}, "", false
 	}
 	v := Verdict{Verdict: store.Ack}
@@ -288,7 +288,7 @@ func (w *work) concluded(h *Held, until time.Time, cause, err error, took time.D
 	return settling{}, "", false
 }
 
-// report logs errors that the store does not keep, and panics.
+// report logs panics, and errors that the store does not keep.
 func (w *work) report(h *Held, err error) {
 	if err == nil {
 		return
@@ -318,8 +318,8 @@ func (w *work) isStopping() bool {
 	}
 }
 
-// releaseWaiting gives back what waits for a worker as soon as the consumer stops,
-// until nothing more can come. Messages that are acked already are left to the workers.
+// releaseWaiting releases the deliveries that wait for a worker as soon as the consumer stops,
+// until all claims have ended. Messages that are acked already are left to the workers.
 func (w *work) releaseWaiting(ctx context.Context, fetched <-chan struct{}) {
 	w.backlog.stopLingering()
 	if w.config.AtMostOnce {
@@ -327,10 +327,10 @@ func (w *work) releaseWaiting(ctx context.Context, fetched <-chan struct{}) {
 	}
 	w.release(ctx, w.backlog.takeAll())
 	<-fetched
-	w.release(ctx, w.backlog.takeAll()) // of claims that were answered just when it began to stop
+	w.release(ctx, w.backlog.takeAll()) // those of claims that were answered just when the consumer began to stop
 }
 
-// release gives deliveries back unharmed, in as few calls as possible.
+// release releases deliveries, in as few calls as possible.
 func (w *work) release(life context.Context, all []*Held) {
 	if len(all) == 0 {
 		return
@@ -343,8 +343,8 @@ func (w *work) release(life context.Context, all []*Held) {
 	}
 }
 
-// judge turns what the handler of h returned into a verdict. cause is why its context had
-// ended, if it had.
+// judge returns the verdict for the result of h's handler. cause is why its context had ended
+// before, nil if it had not.
 func (w *work) judge(h *Held, cause, err error) Verdict {
 	if err == nil {
 		return Verdict{Verdict: store.Ack}
@@ -352,11 +352,11 @@ func (w *work) judge(h *Held, cause, err error) Verdict {
 	return Judge(err, errors.Is(cause, store.ErrClosed), func() time.Duration { return w.backoff(h, err) })
 }
 
-// backoff guards against a function of the user's that panics or returns nonsense.
+// backoff calls the user's backoff function. It recovers panics and limits the result.
 func (w *work) backoff(h *Held, err error) (d time.Duration) {
 	defer func() {
 		if v := recover(); v != nil {
-			w.config.Log.Error("dueq: Backoff panicked, one minute is taken", slog.Any("panic", v))
+			w.config.Log.Error("dueq: Backoff panicked; the delay is one minute", slog.Any("panic", v))
 			d = time.Minute
 		}
 	}()
