@@ -4,20 +4,20 @@ import "time"
 
 // ClaimRequest asks for messages that are due.
 //
-// Consumer and Number make a repeated claim return the same deliveries: the
-// partition remembers the last answer of each consumer. So a consumer has one claim
-// of a partition under way at a time, and its numbers grow; it must repeat a claim
-// whose outcome it does not know before it sends the next, or else those deliveries
-// wait for their leases to run out. A number lower than the last one is a delayed
-// duplicate and gets nothing (ClaimResult.Stale).
+// Consumer and Number make a repeated claim return the same deliveries: the partition remembers
+// the last answer of each consumer. So a consumer may have one claim of a partition in flight at
+// a time, with numbers that grow. It must repeat a claim of unknown outcome before it sends the
+// next; otherwise deliveries of the unknown claim wait for their leases to run out. A number
+// lower than the last one is a delayed duplicate and gets nothing (ClaimResult.Stale).
 type ClaimRequest struct {
 	Consumer string
 	Number   uint64
 	Max      int   // deliveries wanted, 1 to MaxBatch
 	Lease    int64 // MinLease to MaxLease
-	// AckOnClaim is for at most once: hand out and forget, nothing to settle. The repetition
-	// of such a claim gets nothing, for its messages are gone. Messages with Repeat are leased
-	// all the same: the consumer schedules the next occurrence, then calls its handler.
+	// AckOnClaim is for at-most-once delivery: messages are acked when they are handed out, and
+	// there is nothing to settle. The repetition of such a claim gets nothing, because its
+	// messages are gone. Messages with Repeat are leased nevertheless: the consumer schedules the
+	// next occurrence, then calls its handler.
 	AckOnClaim bool
 	// Again says that this repeats a claim of unknown outcome, whose first try may still
 	// arrive: a store that does not remember empty answers remembers this one.
@@ -30,14 +30,14 @@ type ClaimRequest struct {
 
 // ClaimResult is the answer to a claim.
 type ClaimResult struct {
-	// Deliveries in the order of due time, then id. Fewer than Max may be returned
-	// even if more are due: the reply is bounded to about MaxBatchBytes, and a claim
-	// removes up to MaxExpired expired messages, which do not count against Max.
+	// Deliveries are in the order of due time, then id. Fewer than Max may be returned even if
+	// more are due: the reply is bounded to about MaxBatchBytes, and a claim removes up to
+	// MaxExpired expired messages, which do not count against Max.
 	Deliveries []Delivery
-	// Wait is how long it will take until the next message is due or the next lease
-	// runs out, 0 when something is due now, at most MaxWait.
+	// Wait is the time until the next message is due or the next lease runs out, 0 if a message
+	// is due now. It is at most MaxWait.
 	Wait   time.Duration
-	Paused bool // the queue hands out nothing
+	Paused bool // the queue hands out no messages
 	Stale  bool // Number is lower than the consumer's last
 }
 

@@ -2,7 +2,7 @@ package store
 
 import "fmt"
 
-// Code is what became of one item of a batch.
+// Code is the result of one item of a batch.
 type Code int
 
 // The codes. The numbers are what redisstore's scripts return.
@@ -10,21 +10,21 @@ const (
 	CodeOK        Code = 0
 	CodeDuplicate Code = 1  // the key belongs to another live message
 	CodeConflict  Code = 2  // the id belongs to a different message
-	CodeFull      Code = 3  // the partition has its share of Settings.MaxMessages
+	CodeFull      Code = 3  // the partition is full: see Settings.Room
 	CodeTooFar    Code = 4  // the due time is more than MaxDelay ahead
-	CodeStale     Code = 5  // a delayed duplicate of an older call; nothing was done
+	CodeStale     Code = 5  // the call is a delayed duplicate of an older one; nothing was done
 	CodeNotFound  Code = 6  // no live message has this id or key
-	CodeRunning   Code = 7  // leased: not moved; a cancel has been passed on
-	CodeDead      Code = 8  // is dead, or became so
-	CodeGone      Code = 9  // the message is no more
-	CodeLeaseLost Code = 10 // the receipt is not that of the current delivery
-	CodeCancelled Code = 11 // the message's cancellation was asked for
+	CodeRunning   Code = 7  // the message is leased and was not moved; a cancel was recorded for its holder
+	CodeDead      Code = 8  // the message is dead, or died now
+	CodeGone      Code = 9  // the message does not exist any more
+	CodeLeaseLost Code = 10 // the receipt is not of the current delivery
+	CodeCancelled Code = 11 // cancellation of the message was requested
 	CodeExpires   Code = 12 // the TTL ends before the due time
 	CodeChanged   Code = 13 // the message has another schedule
 	CodeKnown     Code = 14 // the dedup id belongs to another message, live or remembered
 )
 
-// String returns the code's word, as used in metrics and logs.
+// String returns the name of the code, as used in metrics and logs.
 func (c Code) String() string {
 	names := [...]string{
 		"ok", "duplicate", "conflict", "full", "too_far", "stale",
@@ -36,8 +36,8 @@ func (c Code) String() string {
 	return names[c]
 }
 
-// Err returns what a code says to the caller who asked for a message to be stored, moved,
-// redriven or removed: an error that wraps one of this package's, nil for OK.
+// Err returns the error that a code means for a caller that stores, moves, redrives or removes a
+// message. It wraps an error of this package and is nil for CodeOK.
 func (c Code) Err() error {
 	switch c {
 	case CodeOK:
@@ -73,8 +73,8 @@ func (c Code) Err() error {
 	}
 }
 
-// Refuses reports whether a code says that nothing was changed because of what was asked for:
-// of a settle, the delivery is held still.
+// Refuses reports whether a code means that the request was refused and nothing was changed.
+// After a refused settle the delivery is still held.
 func (c Code) Refuses() bool {
 	switch c {
 	case CodeDuplicate, CodeConflict, CodeFull, CodeTooFar, CodeExpires:
@@ -84,8 +84,8 @@ func (c Code) Refuses() bool {
 	}
 }
 
-// Err returns what a code says to the holder of a delivery who has given the verdict v; nil if
-// the delivery has ended as the verdict says.
+// Err returns the error that a code means for a holder that settled a delivery with the verdict
+// v. It is nil if the delivery has ended as the verdict says.
 func (v Verdict) Err(c Code) error {
 	switch {
 	case c == CodeGone, c == CodeDead && v == Nack:
@@ -96,8 +96,8 @@ func (v Verdict) Err(c Code) error {
 	return c.Err()
 }
 
-// ExtendErr returns what a code says to the holder of a lease who has extended it; nil if it
-// is extended and the holder may go on.
+// ExtendErr returns the error that a code means for a holder that extended its lease. It is nil
+// if the lease was extended and the holder may continue.
 func (c Code) ExtendErr() error {
 	if c == CodeGone {
 		return ErrLeaseLost

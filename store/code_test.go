@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// What each code says, to a caller of a push or of a management call, to a holder who has
-// given a verdict, and to one who has extended a lease. Where a column is nil the call has done
-// what it was for.
+// The errors of each code: for a push or a management call, for a settle, and for an extension.
+// nil means that the call has succeeded.
 func TestCodes_ErrorOfEachInEachCall(t *testing.T) {
 	t.Parallel()
 	for code, want := range []struct {

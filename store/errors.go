@@ -6,28 +6,27 @@ import (
 	"strings"
 )
 
-// Errors of a call or a message as a whole.
+// Errors of a whole call or of a message.
 var (
 	ErrInvalid     = errors.New("invalid argument")
 	ErrNotFound    = errors.New("not found")
 	ErrUnavailable = errors.New("store unavailable")
-	// ErrFailed comes with ErrUnavailable when waiting does not help.
+	// ErrFailed is joined with ErrUnavailable if retries cannot help.
 	ErrFailed  = errors.New("the store has stopped after a failure: open it again")
 	ErrClosed  = errors.New("closed")
 	ErrCorrupt = errors.New("corrupt data")
-	// ErrConflict: the settings are no longer those that a change was made to. Nothing was
-	// changed.
+	// ErrConflict: the settings have another version than Change.If. Nothing was changed.
 	ErrConflict = errors.New("the settings have changed")
-	// ErrRepartitioned: the queue has another number of partitions than the request was
-	// routed by, because its data was lost and it was made again. Nothing was done: read
-	// the settings and choose the partition anew.
+	// ErrRepartitioned: the queue has another number of partitions than the request was routed
+	// by, because its data was lost and it was made again. Nothing was done. Read the settings
+	// and choose the partition again.
 	ErrRepartitioned = fmt.Errorf("the queue has another number of partitions: %w", ErrUnavailable)
 )
 
-// ErrExists says that there is such a queue, with other settings.
+// ErrExists: the queue exists, with other settings.
 var ErrExists = errors.New("the queue exists")
 
-// ErrNotEmpty says that a queue has messages and was not deleted for that reason.
+// ErrNotEmpty: the queue has messages and was therefore not deleted.
 var ErrNotEmpty = errors.New("the queue is not empty")
 
 // Errors of sending.
@@ -51,20 +50,19 @@ var (
 	ErrCancelled = errors.New("message cancelled")
 )
 
-// Error says which operation failed, on what, and why. Err is or wraps one of this
-// package's sentinels, for errors.Is.
+// Error is an error with the operation that failed, its queue and message, and the cause. Err is
+// or wraps one of this package's sentinels, for errors.Is.
 type Error struct {
-	Op     string // what was asked for: "send", "ack"
+	Op     string // the operation: "send", "ack"
 	Queue  string
-	ID     string // of the message, or "key:" and the key by which it was named
+	ID     string // of the message, or "key:" and the key if the caller named it by key
 	Holder string // with ErrDuplicate: the id of the message that has the key
 	Field  string // of the request, with ErrInvalid and ErrTooLarge
 	Err    error
 }
 
-// Error returns one line such as
-// `send queue "orders": delay: -3000 ms is negative: invalid argument`; one for each
-// error if Err joins several.
+// Error returns a line such as `send queue "orders": delay: -3000 ms is negative: invalid
+// argument`. If Err joins several errors, it returns a line for each.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op)
@@ -96,7 +94,8 @@ func (e *Error) Error() string {
 // Unwrap returns e.Err, which may be nil.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Invalid returns an *Error with ErrInvalid that names a field, and says what is wrong with it.
+// Invalid returns an *Error with ErrInvalid for a field, with a text that says what is wrong with
+// it.
 func Invalid(field, format string, args ...any) error {
 	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
 }

@@ -15,11 +15,12 @@ type ID [16]byte
 // idLen is the length of an ID as text.
 const idLen = 26
 
-// idText is Crockford's base 32 in lower case: no padding, the order of the text is
-// the order of the bytes, and no letter that could be read as a digit.
+// idText is the alphabet of Crockford's base 32 in lower case: texts sort like the bytes, have no
+// padding, and no letter that looks like a digit.
 const idText = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// A character of an id is 5 bits of it. The last one has 2 more than there are.
+// A character of an id has idBits bits of it. The last character has idSpare bits that are not
+// used.
 const idBits, idSpare = 5, 2
 
 // idDigits are the values of the characters from '0' to 'z', 0xff for those that no id has.
@@ -29,7 +30,8 @@ const idDigits = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09" +
 	"\x0b\x0c\x0d\x0e\x0f\x10\x11\xff\x12\x13\xff\x14\x15\xff\x16\x17\x18\x19\x1a\xff" +
 	"\x1b\x1c\x1d\x1e\x1f"
 
-// ParseID reads what ID.String wrote. Anything else is an *Error of kind ErrInvalid.
+// ParseID parses the text of ID.String. For any other text it returns an *Error of kind
+// ErrInvalid.
 func ParseID(s string) (ID, error) {
 	if len(s) != idLen {
 		return ID{}, Invalid("id", "%s has %d characters, want %d", quote(s), len(s), idLen)
@@ -44,7 +46,7 @@ func ParseID(s string) (ID, error) {
 	return id, nil
 }
 
-// decodeID is base 32 without the copies that the general decoder makes.
+// decodeID decodes base 32, without the copies that the general decoder makes.
 func decodeID(s string) (id ID, ok bool) {
 	const bits, spare = idBits, idSpare
 	var high, low, digit uint64
@@ -73,7 +75,7 @@ func (id ID) String() string {
 	return string(id.AppendTo(b[:0]))
 }
 
-// AppendTo appends what String returns to b.
+// AppendTo appends the text of String to b.
 func (id ID) AppendTo(b []byte) []byte {
 	const mask, used = 1<<idBits - 1, idBits - idSpare
 	high, low := binary.BigEndian.Uint64(id[:8]), binary.BigEndian.Uint64(id[8:])
@@ -97,12 +99,12 @@ func (id ID) Time() int64 { return int64(binary.BigEndian.Uint64(id[:8]) >> 16) 
 // IsZero reports whether id is not set.
 func (id ID) IsZero() bool { return id == ID{} }
 
-// DedupID stands for a name that a sender gives to a message so that a repetition is
-// recognised: see [PushRequest]. The zero value is none.
+// DedupID is the hash of a name that a sender gives to a message so that a repeated send is
+// recognized: see [PushRequest]. The zero value is none.
 type DedupID [16]byte
 
-// NewDedupID returns what stands for a name: the first half of its SHA-256. So all take the
-// same space, however long the names are.
+// NewDedupID returns the first half of the SHA-256 of a name. So all have the same size, however
+// long the names are.
 func NewDedupID(name string) DedupID {
 	sum := sha256.Sum256([]byte(name))
 	return DedupID(sum[:len(DedupID{})])
@@ -111,7 +113,7 @@ func NewDedupID(name string) DedupID {
 // IsZero reports whether d is none.
 func (d DedupID) IsZero() bool { return d == DedupID{} }
 
-// AppendTo appends 26 characters of those that an ID has, or nothing for none, to b.
+// AppendTo appends d to b, as 26 characters in the form of an ID, or nothing if d is zero.
 func (d DedupID) AppendTo(b []byte) []byte {
 	if d.IsZero() {
 		return b
@@ -128,7 +130,7 @@ type Partition struct {
 // String returns "queue:index", for logs and errors.
 func (p Partition) String() string { return fmt.Sprintf("%s:%d", p.Queue, p.Index) }
 
-// Validate returns an *Error of kind ErrInvalid when p cannot exist.
+// Validate returns an *Error of kind ErrInvalid if no partition can be p.
 func (p Partition) Validate() error {
 	if err := ValidateQueue(p.Queue); err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// idGrammar is the grammar of ids as the documents have it. 26 characters of 5 bits
-// are 2 bits more than an id has, so the last character ends in two zero bits.
+// idGrammar is the documented grammar of ids. 26 characters of 5 bits are 2 bits more than an id
+// has, so the last character ends in two zero bits.
 var idGrammar = regexp.MustCompile(`^[0-9a-hjkmnp-tv-z]{25}[048cgmrw]$`)
 
 func idOf(partition uint16, first ...byte) ID {
@@ -37,7 +37,7 @@ func TestID_Text(t *testing.T) {
 	}
 }
 
-// The text of ids is stored data: it is what the general encoder makes of them.
+// The text of ids is stored data, so it must stay that of the general encoder.
 func TestID_TextIsBase32(t *testing.T) {
 	t.Parallel()
 	crockford := base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
@@ -145,7 +145,7 @@ func TestParseReceipt_InvalidTextIsRefused(t *testing.T) {
 	}
 }
 
-// wantInvalid fails unless err is of that kind, names the field, and says all texts.
+// wantInvalid fails unless err is ErrInvalid, names the field, and contains all texts.
 func wantInvalid(t *testing.T, err, kind error, field string, says ...string) {
 	t.Helper()
 	var e *Error

@@ -10,7 +10,7 @@ import (
 type Receipt struct {
 	ID      ID
 	Attempt int  // the delivery's number, from 1; it grows with every delivery of the message
-	Keyed   bool // the message has a key, or names one as the dead letter of an occurrence: its end concerns more than itself
+	Keyed   bool // the message has a key, or names one as the dead letter of an occurrence: its end also changes the state of the key
 }
 
 // maxReceipt is the length of the longest Receipt as text.
@@ -22,7 +22,7 @@ func (r Receipt) String() string {
 	return string(r.AppendTo(b[:0]))
 }
 
-// AppendTo appends what String returns to b.
+// AppendTo appends the text of String to b.
 func (r Receipt) AppendTo(b []byte) []byte {
 	b = strconv.AppendInt(append(r.ID.AppendTo(b), ':'), int64(r.Attempt), 10)
 	if r.Keyed {
@@ -31,7 +31,7 @@ func (r Receipt) AppendTo(b []byte) []byte {
 	return b
 }
 
-// ParseReceipt reads what Receipt.String wrote. Anything else is an *Error of kind
+// ParseReceipt parses the text of Receipt.String. For any other text it returns an *Error of kind
 // ErrInvalid.
 func ParseReceipt(s string) (Receipt, error) {
 	text, attempt, ok := strings.Cut(s, ":")
@@ -47,39 +47,40 @@ func ParseReceipt(s string) (Receipt, error) {
 	return Receipt{ID: id, Attempt: n, Keyed: keyed}, nil
 }
 
-// Suspicion is what the earlier leases of a message say about it: whether a handler
-// that runs on it may end its process. The consumer must record the start (see
-// [ExtendRequest].Start), and get OK, before it runs the handler of a message that is not [Unsuspected], and of one whose
-// next failure would be its last.
+// Suspicion says, by the earlier leases of a message, whether a handler that runs on it may end
+// its process. The consumer must record the start (see [ExtendRequest].Start), and get OK, before
+// it runs the handler of a message that is not [Unsuspected], and of one whose next failure would
+// be its last.
 //
-// A lease that runs out counts as a failure only if its start was recorded for that
-// delivery. A message that nobody has started, because it waited for a worker of a
-// process that died, has lost nothing. So a message whose handler ends its process each
-// time is dead after MaxAttempts failures and at most one delivery more, its first.
+// A lease that runs out counts as a failure only if its start was recorded for that delivery. A
+// message that was not started, because it waited for a worker of a process that died, loses no
+// attempt. So a message whose handler ends its process each time is dead after MaxAttempts
+// failures and at most one delivery more, its first.
 type Suspicion uint8
 
-// The suspicions. Nack, Snooze, Reject and a Release after the start return a message to
-// Unsuspected: its handler has returned. A Release without it changes nothing.
+// The suspicions. Nack, Snooze, Reject and a Release after the start make a message Unsuspected:
+// its handler has returned. A Release before the start changes nothing.
 const (
 	// Unsuspected: no lease has run out since a handler returned.
 	Unsuspected Suspicion = iota
 	// Suspect: a lease ran out, and it is not known whether the handler had started.
 	Suspect
-	// Crashed: a lease ran out after the start. The message may be what ended the process, so
-	// a consumer runs it apart from others of the kind.
+	// Crashed: a lease ran out after the start. The message may have ended the process, so a
+	// consumer must not run its handler beside that of another crashed message.
 	Crashed
 )
 
-// CrashDelay returns after how many ms a message is due again whose lease ran out after
-// the start: 0 to less than 100 * 2^failures, at most 10,000. It depends on nothing but its
-// arguments, so every store returns the same, and messages that were leased together are
-// not due together again. failures includes this one.
+// CrashDelay returns the delay in ms after which a message is due again when its lease ran out
+// after the start: from 0 to less than the smaller of 100 * 2^failures and 10,000. failures
+// includes this one. The delay depends only on the arguments, so that it is the same in every
+// store, and differs between messages, so that those which were leased together are not due at
+// the same time again.
 func CrashDelay(id ID, attempt, failures int) int64 {
 	const (
 		prime   = 65521 // below 2^16: every product below is exact in a double, too
 		base    = 31
 		unit    = 100 // ms
-		doubled = 7   // times: 100 ms * 2^7 is above the limit
+		doubled = 7   // doublings: 100 ms * 2^7 is above the limit
 		most    = 10_000
 	)
 	var text [idLen]byte
@@ -97,12 +98,12 @@ func (d *Delivery) NeedsStart() bool {
 	return d.Suspicion != Unsuspected || d.Failures+1 >= d.MaxAttempts
 }
 
-// ExtendRequest asks for leases to last longer.
+// ExtendRequest extends leases.
 //
-// The Code of each receipt: OK; Gone (the message is no more); LeaseLost (another delivery may
-// have begun; nothing was changed); Cancelled (the lease was extended, and the holder should
-// stop). A lease that has run out can be extended for as long as no claim has put its message
-// back.
+// The Code of each receipt: OK; Gone (the message does not exist any more); LeaseLost (another
+// delivery may have begun; nothing was changed); Cancelled (the lease was extended, but
+// cancellation was requested and the holder should stop). A lease that has run out can be
+// extended for as long as no claim has put its message back.
 type ExtendRequest struct {
 	Receipts []Receipt // 1 to MaxBatch
 	Lease    int64     // span from now to the new end of the leases, MinLease to MaxLease

@@ -1,8 +1,8 @@
 package store
 
-// Limits of one call and of one message. They bound the work of a script. With bodies up
-// to DefaultMaxBody no single call takes more than 10 ms of a Redis; a call that copies one
-// body of MaxBody, 4 MiB, takes up to 20 ms, so raise Settings.MaxBody only where it is needed.
+// Limits of one call and of one message. They bound the work of a script. With bodies up to
+// DefaultMaxBody no call blocks a Redis for more than 10 ms. A call that copies one body of
+// MaxBody, 4 MiB, takes up to 20 ms, so raise Settings.MaxBody only if it is needed.
 const (
 	MaxBatch      = 500              // items in one call
 	MaxBatchBytes = 1 << 20          // bodies, headers and keys of one push; a single larger message is allowed
@@ -28,8 +28,8 @@ const (
 	day = 24 * 3600 * 1000
 )
 
-// ShortAnswer is how many deliveries a claim may hand out without its answer being worth a
-// call of Store.Leave: it takes less than 100 bytes.
+// ShortAnswer is the number of deliveries up to which the remembered answer of a claim is not
+// worth a call of Store.Leave: it takes less than 100 bytes.
 const ShortAnswer = 2
 
 // Defaults of a queue's Settings.

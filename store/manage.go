@@ -1,15 +1,14 @@
 package store
 
-// CancelRequest asks for messages to be removed, or for their holders to stop. Dead messages
+// CancelRequest removes messages, and asks the holders of leased ones to stop. Dead messages
 // stay, unless Dead is set.
 //
-// Caller and Number make the repetition of a call get the answer of the first try: the
-// partition remembers the last number of each caller with its answer. So a caller has one
-// call under way at a time, be it a cancel, a reschedule, a redrive or a purge, and its
-// numbers grow from one to the next. A number lower than the last one is a delayed
-// duplicate: nothing is done, and all its codes are Stale. A caller that was silent for an
-// hour may be forgotten. The names of producers, of consumers and of these callers do not
-// affect each other.
+// With Caller and Number, the repetition of a call gets the answer of the first try: the
+// partition remembers the last number of each caller with its answer. So a caller may have one
+// call in flight at a time (a cancel, reschedule, redrive or purge), with numbers that grow. A
+// number lower than the last one is a delayed duplicate: nothing is done, and all its codes are
+// Stale. A caller that made no call for an hour may be forgotten. Producers, consumers and these
+// callers have separate names.
 type CancelRequest struct {
 	Caller string
 	Number uint64
@@ -17,22 +16,22 @@ type CancelRequest struct {
 	Dead   bool  // remove dead messages, too; they count as purged
 }
 
-// RescheduleRequest asks for new due times. Caller and Number are those of [CancelRequest].
+// RescheduleRequest gives messages new due times. Caller and Number are those of [CancelRequest].
 type RescheduleRequest struct {
 	Caller string
 	Number uint64
 	Moves  []Move // 1 to MaxBatch
 }
 
-// RedriveRequest asks for dead messages to be made live again. Caller and Number are those
-// of [CancelRequest].
+// RedriveRequest makes dead messages scheduled or ready again. Caller and Number are those of
+// [CancelRequest].
 type RedriveRequest struct {
 	Caller string
 	Number uint64
 	Items  []Redrive // 1 to MaxBatch
 }
 
-// Redrive is a dead message that comes back, and when it is due.
+// Redrive is a dead message to be redriven, and when it is due.
 type Redrive struct {
 	ID    ID
 	Delay int64 // 0: due now
@@ -59,14 +58,13 @@ type Page struct {
 	Next    string // cursor of the next page; "" when there is none
 }
 
-// PurgeRequest asks for messages to be removed for good. Caller and Number are those of
-// [CancelRequest].
+// PurgeRequest removes messages for good. Caller and Number are those of [CancelRequest].
 type PurgeRequest struct {
 	Caller string
 	Number uint64
 	State  State // Scheduled, Ready, Dead or Done
 	All    bool  // any message of that state, the earliest first
-	IDs    []ID  // without All: these, those of them that are in that state; 1 to MaxBatch
+	IDs    []ID  // without All: the messages to remove, if they are in that state; 1 to MaxBatch
 	Limit  int   // 1 to MaxBatch
 }
 
@@ -76,7 +74,7 @@ type PurgeResult struct {
 	Stale   bool // Number is lower than the caller's last; nothing was removed
 }
 
-// CheckRequest asks for a bounded step of an audit.
+// CheckRequest makes a bounded step of an audit.
 type CheckRequest struct {
 	Cursor string // CheckResult.Next of the step before; "" for the first
 	Limit  int    // elements to examine, about; 1 to MaxListLimit
@@ -89,7 +87,7 @@ type CheckResult struct {
 	Next     string // cursor of the next step; "" when the audit is complete
 }
 
-// Problem is one thing that an audit found wrong.
+// Problem is one inconsistency that an audit found.
 type Problem struct {
 	ID   string // the element: an id, a receipt, a field; "" for the partition as a whole
 	Text string

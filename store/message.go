@@ -1,6 +1,6 @@
 package store
 
-// Message is what a producer hands over.
+// Message is a message to be stored.
 type Message struct {
 	ID          ID
 	Key         string // at most one live message of a queue has a given key; "" is none
@@ -10,19 +10,18 @@ type Message struct {
 	Delay       int64 // span from the push to the due time, where Due is 0
 	MaxAttempts int   // failures after which the message is dead, from 1
 	TTL         int64 // span from the push after which it is no longer delivered; 0: none
-	Replace     bool  // take the key from a scheduled or ready message, removing that one
-	// Repeat is the schedule of a recurring message, as its clients read it; "": none. Stores
-	// compare schedules and understand none. A message with one needs a Key and has no TTL. It
-	// declares the message with that key: see [PushResult].
+	Replace     bool  // remove a scheduled or ready message that has the key
+	// Repeat is the schedule of a recurring message, in a form that clients interpret; "": none.
+	// Stores only compare schedules. A message with one needs a Key and has no TTL. It declares
+	// the message with that key: see [PushResult].
 	Repeat string
 	// DedupID is another name for the message: see [PushRequest].
 	DedupID DedupID
-	// Remember is for how long ID and DedupID are remembered when the message is gone: 0 to
+	// Remember is how long ID and DedupID are remembered after the message is gone: 0 to
 	// MaxRemember ms.
 	Remember int64
-	// New says that the ID was made for this push, so that nothing can have had it
-	// before: a store need not look. In a push that repeats one of unknown outcome it is
-	// ignored.
+	// New says that the ID was made for this push, so that no message can have it and a store
+	// need not check. It is ignored in a push that repeats one of unknown outcome.
 	New bool
 	// Of is the number of partitions from which the message's partition was chosen; 0: not
 	// checked. When the queue has another number, the push is refused as a whole with
@@ -30,12 +29,12 @@ type Message struct {
 	Of int
 }
 
-// State is where a message is.
+// State is the state of a message.
 type State string
 
-// The four states of a live message, and that of one that has ended, for as long as
-// Settings.History keeps it. Ready is not stored apart from Scheduled: a message becomes
-// ready because its due time passes.
+// The four states of a live message, and Done, the state of one that has ended, for as long as
+// Settings.History keeps it. Ready is not stored apart from Scheduled: a message becomes ready
+// because its due time passes.
 const (
 	Scheduled State = "scheduled" // due later
 	Ready     State = "ready"     // due now
@@ -54,7 +53,7 @@ const (
 	EndingExpired   Ending = "expired"
 )
 
-// Record is a message as the store has it.
+// Record is a message in the store.
 type Record struct {
 	ID          ID
 	Key         string
@@ -71,7 +70,7 @@ type Record struct {
 	Snoozes     int   // deliveries that were snoozed, likewise
 	LastFailure string
 	Cancelling  bool   // leased, and its holder has been asked to stop
-	Holder      string // leased: ClaimRequest.Consumer of its holder; "" where that is not known
+	Holder      string // leased: ClaimRequest.Consumer of its holder; "" if that is not known
 	Ending      Ending // done: how it ended
 	Repeat      string
 }
@@ -90,10 +89,10 @@ type Delivery struct {
 	Snoozes     int // likewise
 	Suspicion   Suspicion
 
-	// Repeat is the message's schedule, and Now then the instant of the claim: from the first
-	// time of the schedule after Due on, the occurrence is late by more than the schedule allows.
-	// One with Failures of MaxAttempts or more is spent: its last lease ran out, and nothing
-	// is left to do but to settle it with Reject.
+	// Repeat is the message's schedule. With it, Now is the instant of the claim: the occurrence
+	// is missed if the first time of the schedule after Due is not after Now. An occurrence with
+	// Failures >= MaxAttempts is spent: its last lease ran out, and the consumer must settle it
+	// with Reject.
 	Repeat string
 	Now    int64
 }

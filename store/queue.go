@@ -4,26 +4,28 @@ package store
 type Settings struct {
 	Partitions int // 1 to MaxPartitions; fixed once the queue exists
 	MaxBody    int // bytes of a body, 1 to MaxBody
-	// MaxMessages is how many messages that are not dead the queue holds at most; 0: no
-	// limit. Each partition has an equal share, see Room.
+	// MaxMessages is the maximum number of messages that are not dead; 0: no limit. Each
+	// partition has an equal share, see Room.
 	MaxMessages int64
-	Paused      bool // claims hand out nothing; sends go on
+	Paused      bool // claims hand out nothing; sends are accepted
 
 	// DeadRetention is how long a dead message is kept, ms, up to MaxDelay; 0: until it is
 	// removed. MaxDead is how many the queue keeps; 0: no limit. Each partition has an equal
-	// share, see DeadRoom. Claims remove the others, those that died first, some hundred each.
+	// share, see DeadRoom. A claim removes up to some hundred of those over a limit, the ones
+	// that died first.
 	DeadRetention int64
 	MaxDead       int64
 
-	// History is how long a message is kept as Done when it was acked or cancelled, or has
-	// expired, ms, up to MaxDelay; 0: it is not. MaxHistory is how many of them the queue
+	// History is how long a message is kept as Done after it was acked or cancelled, or has
+	// expired, ms, up to MaxDelay; 0: it is not kept. MaxHistory is how many of them the queue
 	// keeps, up to MaxHistory; 0: DefaultHistory. Each partition has an equal share, see
-	// DoneRoom. Each that ends pushes out one that is over a limit, the oldest first, and
-	// claims remove some hundred.
+	// DoneRoom. Each message that ends removes one that is over a limit, the oldest first, and a
+	// claim removes up to some hundred.
 	History    int64
 	MaxHistory int64
 
-	// Defaults for clients, which the store keeps and does not interpret. 0: the client's own.
+	// Defaults for clients, which the store keeps and does not interpret. 0: the default of the
+	// client.
 	MaxAttempts              int   // 1 to MaxAttempts
 	Lease                    int64 // ms, MinLease to MaxLease
 	BackoffBase, BackoffMost int64 // ms; both or none
@@ -33,8 +35,8 @@ type Settings struct {
 	ChangedBy string // Change.Token of the change that made this version
 }
 
-// Room returns how many messages that are not dead a partition holds at most; 0: no limit.
-// Only a push is refused for it: a redrive brings back what had been accepted.
+// Room returns the maximum number of messages of a partition that are not dead; 0: no limit. Only
+// a push is refused because of it: a redrive brings back messages that had been accepted.
 func (s Settings) Room() int64 {
 	if s.MaxMessages == 0 {
 		return 0
@@ -64,15 +66,15 @@ func (s Settings) DoneRoom() int64 {
 // IfMissing is the Change.If of a change that makes a queue and changes none.
 const IfMissing = -1
 
-// Change is a change of Settings; what is nil stays as it is.
+// Change is a change of Settings. Fields that are nil are not changed.
 type Change struct {
 	Create bool // make the queue if it is missing
-	// If is the Settings.Version that the change was made to: when the settings have
-	// another one, nothing is changed and ErrConflict is returned. 0: whatever it is.
-	// IfMissing: when there is such a queue.
+	// If is the Settings.Version to which the change applies: if the settings have another one,
+	// nothing is changed and ErrConflict is returned. 0: any version. IfMissing: only if the
+	// queue is missing.
 	If int64
-	// Token names the change, for If: when the change is repeated after a lost reply, and
-	// the settings are those that it made, nothing is changed and the call succeeds. Up to
+	// Token identifies a change with If: if the change is repeated after a lost reply, and the
+	// settings are those that it made, nothing is changed and the call succeeds. It has up to
 	// MaxCallerName characters.
 	Token       string
 	Partitions  *int
@@ -91,18 +93,18 @@ type Change struct {
 	DedupFor                 *int64
 }
 
-// Reads reports whether the change is none: it only reads the settings.
+// Reads reports whether the change is empty: it only reads the settings.
 func (c Change) Reads() bool { return c == (Change{}) }
 
 // Counters of what happened in a queue since it was made.
 type Counters struct {
 	Sent         int64 // messages stored
-	Delivered    int64 // deliveries, the repeated ones too
+	Delivered    int64 // deliveries, including repeated ones
 	Acked        int64
 	Nacked       int64
 	Released     int64
 	Snoozed      int64
-	Repeated     int64 // occurrences that were done, and followed by another
+	Repeated     int64 // occurrences that ended and were followed by another
 	Rejected     int64
 	LeaseLost    int64 // leases that ran out
 	DeadLettered int64
@@ -113,8 +115,8 @@ type Counters struct {
 	Purged       int64
 	DeadExpired  int64 // dead messages removed because of DeadRetention or MaxDead
 	Duplicates   int64 // pushes refused because of their key
-	Deduplicated int64 // pushes of what was remembered, or had the dedup id of another message
-	Forgotten    int64 // messages forgotten before their time, as MaxRemembered others went after them
+	Deduplicated int64 // pushes of messages that were remembered, or that had the dedup id of another message
+	Forgotten    int64 // messages forgotten before their time because of MaxRemembered
 }
 
 // Gone returns how many messages have left the queue. At every instant
@@ -132,11 +134,11 @@ type Stats struct {
 	Ready     int64
 	Leased    int64
 	Dead      int64
-	Done      int64 // which are gone, as Counters go
-	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
+	Done      int64 // Counters count these as gone
+	// OldestReady is how long the oldest ready message has been due, ms; 0 if none is ready.
 	OldestReady int64
 	Consumers   int   // that sent a heartbeat
-	Remembered  int64 // messages that are gone and still remembered; some may be past their time
+	Remembered  int64 // messages that are gone and still remembered, including some whose time has passed
 	Counters    Counters
 }
 
@@ -181,7 +183,7 @@ func (c Change) validateRetention() error {
 	return nil
 }
 
-// validateDefaults checks what only clients use.
+// validateDefaults checks the settings that only clients use.
 func (c Change) validateDefaults() error {
 	if n := c.MaxAttempts; n != nil && (*n < 0 || *n > MaxAttempts) {
 		return Invalid("max attempts", "%d is outside 0 to %d", *n, MaxAttempts)
@@ -205,14 +207,14 @@ func (c Change) validateDefaults() error {
 	return nil
 }
 
-// EventKind is what an Event is about.
+// EventKind is the kind of an Event.
 type EventKind string
 
 // Kinds of events.
 const (
 	EventWake   EventKind = "wake"   // a partition has a new first message, or claims may succeed again
-	EventStop   EventKind = "stop"   // a leased message's cancellation was asked for
-	EventResync EventKind = "resync" // events may have been missed: look at every partition
+	EventStop   EventKind = "stop"   // cancellation of a leased message was requested
+	EventResync EventKind = "resync" // events may have been missed: check every partition
 )
 
 // Event is a hint that something in a queue changed.
@@ -222,15 +224,15 @@ type Event struct {
 	ID        ID  // with EventStop
 }
 
-// DeleteRequest asks for a queue to be deleted.
+// DeleteRequest deletes a queue.
 type DeleteRequest struct {
-	Force bool // with its messages, if it has any
+	Force bool // also if it has messages, which are removed
 }
 
 // HeartbeatRequest reports that a consumer is alive.
 type HeartbeatRequest struct {
 	Consumer string
-	TTL      int64 // ms for which that is so, up to MaxLease; 0: it leaves
+	TTL      int64 // ms until it counts as gone without another heartbeat, up to MaxLease; 0: it deregisters
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.

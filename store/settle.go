@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Verdict is what a consumer says about a delivery.
+// Verdict is the way in which a consumer ends a delivery.
 type Verdict string
 
-// The verdicts. Each ends the delivery. A message whose cancellation was asked for is removed,
+// The verdicts. Each ends the delivery. A message whose cancellation was requested is removed,
 // whatever the verdict.
 const (
 	Ack     Verdict = "ack"     // done: leased -> (gone)
 	Nack    Verdict = "nack"    // failed: leased -> scheduled after Delay, or dead when out of attempts
-	Release Verdict = "release" // given back unharmed: leased -> scheduled after Delay; no failure
-	// Snooze is Release by a handler that wants to be called later: leased -> scheduled after
-	// Delay, no failure; how often is counted, and Failure says why.
+	Release Verdict = "release" // given back: leased -> scheduled after Delay; no failure
+	// Snooze puts a message off: leased -> scheduled after Delay, no failure. Snoozes are
+	// counted, and Failure says why.
 	Snooze Verdict = "snooze"
 	// Again ends an occurrence of a message, which is due again: leased -> scheduled as
 	// Settlement.Next says, with the same id, key and headers, and without its failures,
 	// snoozes and failure text.
 	Again Verdict = "again"
-	// Next is Ack, and stores messages of the same partition in the same step: leased ->
-	// (gone), and each of Settlement.Messages (none) -> scheduled, or ready. Or nothing
-	// happens, if one of them is refused.
+	// Next is Ack, and stores messages of the same partition in the same step: leased -> (gone),
+	// and each of Settlement.Messages (none) -> scheduled, or ready. If one of them is refused,
+	// nothing is changed.
 	Next   Verdict = "next"
 	Reject Verdict = "reject" // leased -> dead
 )
@@ -36,16 +36,16 @@ type SettleRequest struct {
 
 // Settlement is the verdict's detail for one delivery.
 //
-// Its Code: OK; Gone (the message is no more, which is a success); LeaseLost (another delivery
-// may have begun; nothing was changed); Cancelled (for Nack, Release, Snooze, Again, Reject:
-// removed, as was asked for); Dead (Nack used up the attempts; for Again, the record cannot be
-// read); where Next counts, TooFar, Expires (the TTL ends before the due time, or would end a message with Repeat)
-// and Changed, with nothing changed. A verdict repeated
-// with the same receipt gets the same code, or Gone.
+// Its Code: OK; Gone (the message does not exist any more, which is a success); LeaseLost
+// (another delivery may have begun; nothing was changed); Cancelled (for Nack, Release, Snooze,
+// Again, Reject: removed, as requested); Dead (Nack used up the attempts; for Again, the record
+// cannot be read); if Next is used, TooFar, Expires (the TTL ends before the due time, or would
+// end a message with Repeat) and Changed, with nothing changed. A verdict repeated with the same
+// receipt gets the same code, or Gone.
 //
-// For Next also Duplicate, Full, TooFar and Expires, as of a push: that is what is wrong with
-// the first of the messages that is refused, and neither the message nor its lease has
-// changed. See Messages for Gone.
+// For Next also Duplicate, Full, TooFar and Expires, as for a push: the code of the first of
+// Messages that is refused. Then neither the message nor its lease has changed. See Messages for
+// Gone.
 //
 // A lease that has run out can still be settled for as long as no claim has put
 // its message back.
@@ -55,43 +55,42 @@ type Settlement struct {
 	Failure string // Nack, Reject, Snooze: why, at most MaxFailure bytes
 	// Next is for Again. nil: due after Delay, with the body as it was and no TTL.
 	//
-	// With Nack and Reject it is for messages with Repeat, and says when the message is due
-	// next if this occurrence fails for good: then, in one step, the occurrence becomes a dead
-	// letter with the id Letter, and the message is scheduled as Again does it. The dead letter
-	// has the body and headers, the history and the key of the message, but no schedule; it
-	// names the key and never holds it, also when it is redriven. It counts as sent and dead
-	// lettered. The code is Dead for Nack, OK for Reject. Without Next, the message itself dies.
+	// With Nack and Reject it is for messages with Repeat, and says when the message is due next
+	// if this occurrence fails for good: then, in one step, the occurrence becomes a dead letter
+	// with the id Letter, and the message is scheduled as Again does it. The dead letter has the
+	// body and headers, the history and the key of the message, but no schedule; it names the key
+	// but does not hold it, also after a redrive. It counts as sent and dead lettered. The code
+	// is Dead for Nack, OK for Reject. Without Next, the message itself dies.
 	Next   *Occurrence
 	Letter ID // of the partition of Receipt.ID
 
 	// Messages are for Next: 1 to MaxBatch, of the partition of Receipt.ID, no two with the same
-	// ID, Key or DedupID. Each is stored as a push does it, by the state of the partition
-	// in which the message of the receipt is gone: its key and its room are free. But one
-	// whose ID the partition has, live or remembered, counts as stored, whatever its content
-	// is, and so does one whose DedupID it has. That is looked at before any of them is
-	// stored. New and Of mean nothing.
+	// ID, Key or DedupID. Each is stored as a push does it, as if the message of the receipt were
+	// already gone: its key and its room are free. But a message counts as stored, whatever its
+	// content, if one with its ID or its DedupID is live or remembered in the partition before
+	// any of Messages is stored. New and Of are ignored.
 	//
-	// When the message of the receipt is gone already, the code is Gone if all of Messages are
-	// known still (one with Repeat: if its key belongs to a message with Repeat), as after an
-	// earlier try, and else LeaseLost: they are not stored. Of items with the same receipt
-	// the first that is not refused counts.
+	// If the message of the receipt is gone already, nothing is stored. The code is Gone if all
+	// of Messages are live or remembered (one with Repeat: if its key belongs to a message with
+	// Repeat), as after an earlier try, otherwise LeaseLost. Of items with the same receipt the
+	// first that is not refused counts.
 	Messages []Message
 }
 
-// Occurrence is one of several times that a message is delivered for.
+// Occurrence describes the next of several times for which a message is delivered.
 type Occurrence struct {
 	Due  int64 // earliest instant of delivery; 0: after Settlement.Delay; in the past: now
 	TTL  int64 // span from now after which the message is no longer delivered; 0: none
 	Body []byte
-	// NewBody: Body is in the place of the body before.
+	// NewBody: Body replaces the body of the message.
 	NewBody bool
 	// Repeat is the schedule from which Due was computed; "": not checked. If the message has
-	// another one by now, nothing is changed and the code is Changed.
+	// another one now, nothing is changed and the code is Changed.
 	Repeat string
 }
 
-// Size returns what a settlement counts against MaxBatchBytes. A message that follows counts at
-// least its share of a full call, so that what fits has no more than MaxBatch of them.
+// Size returns what a settlement counts against MaxBatchBytes. Each of Messages counts at least
+// MaxBatchBytes/MaxBatch, so that settlements which fit have at most MaxBatch messages.
 func (s *Settlement) Size() int {
 	size := len(s.Failure)
 	if s.Next != nil {
@@ -103,7 +102,7 @@ func (s *Settlement) Size() int {
 	return size
 }
 
-// Following returns what the next occurrence is to be.
+// Following returns the next occurrence, the zero value if Next is nil.
 func (s *Settlement) Following() Occurrence {
 	if s.Next == nil {
 		return Occurrence{}
@@ -174,7 +173,7 @@ func (o *Occurrence) Validate(delay int64) error {
 	return validateTTL(o.TTL, delay)
 }
 
-// validateFollowing checks what the messages of all items of a Next are together.
+// validateFollowing checks the number and the size of the messages of all items of a Next.
 func validateFollowing(items []Settlement) error {
 	count, size := 0, 0
 	for i := range items {
@@ -212,8 +211,8 @@ func (s *Settlement) validateMessages() error {
 	return validateApart(s.Messages)
 }
 
-// validateApart returns an error if messages have a name in common, so that what becomes of
-// one could depend on another.
+// validateApart returns an error if two messages have a name in common: then the result of one
+// could depend on the other.
 func validateApart(messages []Message) error {
 	if i, field := SameNames(messages); field != "" {
 		return Invalid(field, "of message %d is that of another one that follows the same delivery", i)
@@ -221,8 +220,8 @@ func validateApart(messages []Message) error {
 	return nil
 }
 
-// SameNames returns the first of messages that has an id, a key or a dedup id which one before
-// it has, and which of them: "id", "key" or "dedup id". The field is "" if there is none.
+// SameNames returns the index of the first message that has the id, key or dedup id of an earlier
+// one, and the field: "id", "key" or "dedup id". The field is "" if there is none.
 func SameNames(messages []Message) (index int, field string) {
 	if len(messages) < 2 {
 		return 0, ""

@@ -1,10 +1,9 @@
 // Package store is the port between dueq and the places where messages are kept.
 //
-// A [Store] holds queues; a queue has one or more partitions; a partition holds
-// messages, each in exactly one of four states: scheduled, ready, leased, dead. A queue
-// with Settings.History also keeps messages that have ended, as done: Get, List and Purge
-// know them, and for every other method they are gone.
-// Every method that changes a partition is one atomic step: it happens as a whole
+// A [Store] holds queues; a queue has one or more partitions; a partition holds messages, each in
+// exactly one of four states: scheduled, ready, leased, dead. A queue with Settings.History also
+// keeps messages that have ended, as done: Get, List and Purge see them; for every other method
+// they are gone. Every method that changes a partition is one atomic step: it happens as a whole
 // or not at all, and no reader sees half of it.
 //
 // # Time
@@ -23,16 +22,15 @@
 //
 // # Errors
 //
-// A method returns an error when the call as a whole failed: [ErrInvalid] and
-// [ErrRepartitioned] (nothing was applied), [ErrUnavailable] (may have been applied),
-// [ErrNotFound], [ErrCorrupt], [ErrClosed], or the error of the context. What became of each item
-// of a batch is a [Code] in the result.
+// A method returns an error when the call as a whole failed: [ErrInvalid] and [ErrRepartitioned]
+// (nothing was applied), [ErrUnavailable] (may have been applied), [ErrNotFound], [ErrCorrupt],
+// [ErrClosed], or the error of the context. The result of each item of a batch is a [Code].
 package store
 
 import "context"
 
-// Store is implemented by every place where messages can be kept: Redis and the embedded
-// engine. Package storetest holds the promises that each of them must keep.
+// Store is implemented by Redis and the embedded engine. Package storetest tests what every
+// implementation must do.
 //
 // All methods are safe for concurrent use.
 type Store interface {
@@ -41,9 +39,9 @@ type Store interface {
 	// settings.
 	Push(ctx context.Context, p Partition, r PushRequest) ([]PushResult, error)
 
-	// Claim puts back leases that ran out, then hands out messages that are due:
-	// ready -> leased. It never waits; ClaimResult.Wait says when to claim again.
-	// ErrNotFound when the queue was deleted, see ClaimRequest.Of.
+	// Claim puts back leases that ran out, then hands out messages that are due: ready -> leased.
+	// It does not wait for messages; ClaimResult.Wait says when to claim again. ErrNotFound when
+	// the queue was deleted, see ClaimRequest.Of.
 	Claim(ctx context.Context, p Partition, r ClaimRequest) (ClaimResult, error)
 
 	// Settle ends deliveries, with one verdict for the whole batch. Results are in the order
@@ -62,10 +60,10 @@ type Store interface {
 	// OK, Running, Dead, NotFound, TooFar, Stale.
 	Reschedule(ctx context.Context, p Partition, r RescheduleRequest) ([]Code, error)
 
-	// Get returns one message, or ErrNotFound. A key names the live message that has it, or
-	// else the one that died last with it, or else the one that ended last with it: of those
-	// that are done, the last 16 of a key are found. An id names the live or dead message,
-	// or else the done one.
+	// Get returns one message, or ErrNotFound. A key names the live message that has it,
+	// otherwise the one that died last with it, otherwise the one that ended last with it: of
+	// those that are done, the last 16 of a key are found. An id names the live or dead message,
+	// otherwise the done one.
 	Get(ctx context.Context, p Partition, ref Ref) (Record, error)
 
 	// List returns one page of the messages in a state, in the order of Record.At,
@@ -81,13 +79,13 @@ type Store interface {
 	// being made, or of which only consumers are left, may be among them.
 	Queues(ctx context.Context) ([]string, error)
 
-	// Redrive brings dead messages back, due now or after a delay, with their failures,
-	// snoozes and TTLs forgotten: dead -> scheduled, ready. Codes: OK, NotFound (also when it is not
-	// dead), Duplicate, Stale.
+	// Redrive brings dead messages back, due now or after a delay, with their failures, snoozes
+	// and TTLs cleared: dead -> scheduled, ready. Codes: OK, NotFound (also when it is not dead),
+	// Duplicate, Stale.
 	Redrive(ctx context.Context, p Partition, r RedriveRequest) ([]PushResult, error)
 
-	// Purge removes scheduled, ready, dead or done messages for good, at most r.Limit of
-	// them. While it removes as many as the limit there may be more.
+	// Purge removes scheduled, ready, dead or done messages for good, at most r.Limit of them. If
+	// it removes as many as the limit, there may be more.
 	Purge(ctx context.Context, p Partition, r PurgeRequest) (PurgeResult, error)
 
 	// Configure changes a queue's settings and returns all of them; with a zero
@@ -95,16 +93,16 @@ type Store interface {
 	// c.If also ErrConflict.
 	Configure(ctx context.Context, queue string, c Change) (Settings, error)
 
-	// Known returns a queue's settings as the store knows them without a call, and whether
-	// it does. They are those of the last call about the queue at least, or later ones.
+	// Known returns a queue's settings without a call, if the store has them. They are those of
+	// the last call about the queue, or later ones.
 	Known(queue string) (s Settings, ok bool)
 
-	// DeleteQueue removes a queue with its settings, counters and consumers, and returns nil
-	// when all of it is gone. If it has a message in any state, nothing is changed and
-	// ErrNotEmpty is returned, unless r.Force is set: then its messages are removed, too.
-	// ErrNotFound if there is no such queue, also when the repetition of a call finds that
-	// the first try has removed it. After another error some partitions may have been
-	// removed, without r.Force only empty ones; a repetition removes the rest.
+	// DeleteQueue removes a queue with its settings, counters and consumers, and returns nil when
+	// all are removed. If it has a message in any state, nothing is changed and ErrNotEmpty is
+	// returned, unless r.Force is set: then its messages are removed, too. ErrNotFound if there
+	// is no such queue, also when the repetition of a call finds that the first try has removed
+	// it. After another error some partitions may have been removed, without r.Force only empty
+	// ones; a repetition removes the rest.
 	//
 	// Receipts of the queue are answered as those of messages that are gone, and claims that
 	// name its partitions (ClaimRequest.Of) with ErrNotFound. A push makes a new queue, with
@@ -112,8 +110,8 @@ type Store interface {
 	// message that was pushed to it again.
 	DeleteQueue(ctx context.Context, queue string, r DeleteRequest) error
 
-	// Heartbeat reports that a consumer of the queue is alive, or leaves. The queue need not
-	// exist and is not made. It returns no names, so that its cost does not grow with the
+	// Heartbeat reports that a consumer of the queue is alive, or deregisters it. The queue need
+	// not exist and is not made. It returns no names, so that its cost does not grow with the
 	// consumers.
 	Heartbeat(ctx context.Context, queue string, r HeartbeatRequest) error
 
@@ -121,9 +119,9 @@ type Store interface {
 	// not exist.
 	Now(ctx context.Context, p Partition) (int64, error)
 
-	// Leave reports that consumers make no more claims of a partition and repeat none: the
-	// store may drop their last answers. It still knows the numbers, so a claim of theirs
-	// that arrives late hands out nothing new. The partition need not exist.
+	// Leave reports that consumers will neither make nor repeat claims of a partition: the store
+	// may drop their last answers. It keeps their numbers, so that a late duplicate of a claim
+	// hands out nothing. The partition need not exist.
 	Leave(ctx context.Context, p Partition, r LeaveRequest) error
 
 	// Consumers returns the names of the queue's live consumers in order, none for a
@@ -135,11 +133,11 @@ type Store interface {
 	// kind Resync is sent when the watch begins and after any gap.
 	Watch(ctx context.Context, queue string, notify func(Event)) error
 
-	// Check audits up to r.Limit elements of a partition and reports what is wrong
-	// with them. It changes nothing.
+	// Check audits up to r.Limit elements of a partition and returns the inconsistencies. It
+	// changes nothing.
 	Check(ctx context.Context, p Partition, r CheckRequest) (CheckResult, error)
 
-	// Close releases what the store itself opened. It is idempotent; later calls of
+	// Close releases the resources that the store has opened. It is idempotent; later calls of
 	// the other methods return ErrClosed.
 	Close() error
 }

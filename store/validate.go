@@ -8,9 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// ValidateQueue returns an *Error of kind ErrInvalid unless name is 1 to MaxQueueName
-// characters of A-Z a-z 0-9 . _ - and begins with a letter or a digit. So a name can
-// never hold the braces of a Redis hash tag, a glob, a path or a control character.
+// ValidateQueue returns an *Error of kind ErrInvalid unless name is 1 to MaxQueueName characters
+// of A-Z a-z 0-9 . _ - and begins with a letter or a digit. So a name cannot contain a Redis hash
+// tag, a glob, a path or a control character.
 func ValidateQueue(name string) error {
 	if name == "" {
 		return Invalid("queue", "the name is empty")
@@ -52,13 +52,13 @@ func (r Ref) Validate() error {
 	return nil
 }
 
-// Size returns what a message counts against MaxBatchBytes.
+// Size returns the bytes that a message counts against MaxBatchBytes.
 func (m *Message) Size() int {
 	return len(m.Key) + len(m.Repeat) + headerSize(m.Headers) + len(m.Body)
 }
 
-// Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing
-// wrong with m. It holds the body to MaxBody; for that of a queue, see ValidateBody.
+// Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing wrong with m.
+// It checks the body against MaxBody; ValidateBody checks it against the limit of a queue.
 func (m *Message) Validate() error {
 	if m.ID.IsZero() {
 		return Invalid("id", "is missing")
@@ -120,8 +120,8 @@ func (m *Message) validateRepeat() error {
 }
 
 // ValidateRepeat returns an *Error of kind ErrInvalid unless text is 1 to MaxRepeat bytes of
-// printable ASCII, a letter of a-z first. (A store may keep a schedule where it otherwise keeps
-// a number.)
+// printable ASCII, a letter of a-z first. The letter distinguishes a schedule from a number, in
+// whose place a store may keep it.
 func ValidateRepeat(text string) error {
 	switch {
 	case len(text) > MaxRepeat:
@@ -162,8 +162,8 @@ func validateHeaders(headers map[string]string) error {
 	return nil
 }
 
-// headerName reports whether s is a token of RFC 9110, section 5.6.2, so that every
-// header can travel as an HTTP header.
+// headerName reports whether s is a token of RFC 9110, section 5.6.2, so that every header can be
+// sent as an HTTP header.
 func headerName(s string) bool {
 	for i := range len(s) {
 		if !isAlnum(s[i]) && !strings.ContainsRune("!#$%&'*+-.^_`|~", rune(s[i])) {
@@ -238,7 +238,7 @@ func tooLarge(field, format string, args ...any) error {
 	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrTooLarge)...)}
 }
 
-// quote makes any text safe for a terminal and a log line, and short.
+// quote returns s escaped for terminals and logs, cut to 64 bytes.
 func quote(s string) string {
 	const most = 64
 	if len(s) > most {
