@@ -21,9 +21,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Client is a connection to a store with its queues. Make one with [Open],
-// [NewRedis], [NewMemory] or [New], share it, and close it at the end. All methods are
-// safe for concurrent use.
+// Client is a connection to a store and its queues. Make one with [Open], [NewRedis], [NewMemory]
+// or [New], share it, and close it at the end. All methods are safe for concurrent use.
 type Client struct {
 	store    store.Store
 	name     string // of the process
@@ -33,8 +32,8 @@ type Client struct {
 	isolated consumer.Isolation   // of all its consumers
 	lanes    *lane.Pool[struct{}] // for the calls that manage messages
 	hooks    Hooks
-	wrapped  SendFunc // with middleware or hooks; nil: there are none
-	filtered bool     // by middleware
+	wrapped  SendFunc // sends with middleware and hooks; nil: there are none
+	filtered bool     // there is middleware
 
 	ids    route.IDs
 	queues *idle.Map[string, *Queue]
@@ -42,14 +41,13 @@ type Client struct {
 	open    context.Context // ends when Close is called
 	mu      sync.Mutex
 	closed  bool
-	running sync.WaitGroup // what Close waits for
+	running sync.WaitGroup // calls that Close waits for
 	close   func() error   // once
 }
 
-// New returns a client of any store, for one that another package has made. Close
-// closes the store. Of o (nil: defaults), Prefix, Replicas and
-// ReplicaTimeout do not matter. Errors:
-// [ErrInvalid] for o, or if s is nil; s is then not closed.
+// New returns a client of a store that another package has made. Close closes the store. In o
+// (nil: defaults), Prefix, Replicas and ReplicaTimeout are ignored. Errors: [ErrInvalid] for o,
+// or if s is nil; s is then not closed.
 func New(s store.Store, o *Options) (*Client, error) {
 	c, err := o.complete()
 	if err == nil && s == nil {
@@ -85,11 +83,11 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	return client
 }
 
-// leaveTimeout bounds what Close costs when the store does not answer.
+// leaveTimeout bounds the time of Close when the store does not answer.
 const leaveTimeout = time.Second
 
-// leave has the store drop what it remembers of this client's claims. What it does not
-// drop, it forgets in an hour.
+// leave makes the store drop the answers that it remembers for this client's claims. The store
+// forgets the others after an hour.
 func (c *Client) leave() {
 	ctx, end := context.WithTimeout(context.WithoutCancel(c.open), leaveTimeout)
 	defer end()
@@ -98,11 +96,11 @@ func (c *Client) leave() {
 	}
 }
 
-// Queue returns the queue with the given name: 1 to 128 of A-Z a-z 0-9 . _ -, a
-// letter or digit first. Nothing is sent to the store: a queue comes into being with
-// its first message or consumer. With a bad name every method of the queue returns [ErrInvalid].
-// A program can use any number of queues: what a client keeps of one is given back some
-// minutes after its last use. So a Queue can be kept, or asked for each time.
+// Queue returns the queue with the given name: 1 to 128 of A-Z a-z 0-9 . _ -, a letter or digit
+// first. It makes no call: the store makes a queue with its first message or consumer. With a bad
+// name every method of the queue returns [ErrInvalid]. A program can use any number of queues: a
+// client drops the state of a queue some minutes after its last use. A Queue may be kept, or
+// requested for each use.
 func (c *Client) Queue(name string) *Queue {
 	if err := store.ValidateQueue(name); err != nil {
 		return &Queue{client: c, name: name, invalid: err}
@@ -115,19 +113,19 @@ func (c *Client) Queue(name string) *Queue {
 	})
 }
 
-// idleAfter is after how long a Queue is given back that nobody has asked for.
+// idleAfter is the time without a use after which a Queue is dropped.
 const idleAfter = 5 * time.Minute
 
-// Close ends every Receive and Consume of the client with [ErrClosed], waits for
-// them (a Consume first finishes as its Grace allows), and closes what Open opened.
-// It is idempotent and may be called at any time, but not from inside a handler, for
-// which it would wait. Messages that are held and not settled come back when their
-// leases have run out. Where it has claimed more than a few messages, it has the store
-// drop what it remembers of that: one call for each partition, a second at most.
+// Close ends every Receive and Consume of the client with [ErrClosed], waits for them (a Consume
+// first finishes as its Grace allows), and closes what Open opened. It is idempotent and may be
+// called at any time, but not from inside a handler, for which it would wait. Messages that are
+// held and not settled are delivered again when their leases have run out. If the client has
+// claimed more than a few messages at a time, Close makes the store drop what it remembers of
+// these claims: one call for each partition, for at most a second.
 func (c *Client) Close() error { return c.close() }
 
-// numbered makes a call under a name and a number that no other call of this client has, so
-// that the store knows its repetitions and answers them as it answered the first.
+// numbered makes a call with a name and a number that no other call of this client has, so that
+// the store recognizes a repetition and gives it the answer of the first try.
 func numbered[T any](c *Client, call func(caller string, number uint64) (T, error)) (T, error) {
 	l := c.lanes.Take()
 	defer c.lanes.Give(l)
@@ -135,7 +133,7 @@ func numbered[T any](c *Client, call func(caller string, number uint64) (T, erro
 	return call(l.Name, l.Number)
 }
 
-// guard returns why no call may be made, if there is a reason.
+// guard returns the reason why no call may be made, nil if there is none.
 func (c *Client) guard(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -146,7 +144,7 @@ func (c *Client) guard(ctx context.Context) error {
 	return nil
 }
 
-// enter makes Close wait until leave is called, and end the ctx that is returned.
+// enter returns a ctx that Close ends. Close waits until leave is called.
 func (c *Client) enter(ctx context.Context) (entered context.Context, leave func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -163,43 +161,43 @@ func (c *Client) enter(ctx context.Context) (entered context.Context, leave func
 	}, nil
 }
 
-// Options of a [Client]. The zero value, and nil, mean the defaults.
+// Options of a [Client]. The zero value and nil mean the defaults.
 type Options struct {
-	// Prefix of every key in Redis: 1 to 32 of A-Z a-z 0-9 . _ -. Clients with other
-	// prefixes do not see each other's queues. Default "dueq". Elsewhere it is ignored.
+	// Prefix of every key in Redis: 1 to 32 of A-Z a-z 0-9 . _ -. Clients with different prefixes
+	// do not see each other's queues. Default "dueq". Other stores ignore it.
 	Prefix string
-	// Replicas is how many replicas of a Redis must confirm a message before Send
-	// returns without an error. Default 0: none are asked.
+	// Replicas is how many replicas of a Redis must confirm a message before Send returns without
+	// an error. Default 0: Send does not wait for replicas.
 	Replicas int
 	// ReplicaTimeout is how long Send waits for them before it returns
 	// [ErrNotReplicated]. Default 1 s.
 	ReplicaTimeout time.Duration
-	// SendTimeout is how long Send waits for a Redis that does not answer when its ctx has
-	// no deadline; then it returns [ErrUnavailable]. In a SendBatch it applies to each call
-	// that the batch makes. A Send that shares a call with others may wait for up to a 32nd
-	// longer. Default 10 s. A deadline of ctx takes its place, be it sooner or
-	// later. Other methods without a deadline give up after 10 s. In the stores of this
-	// process there are no outages: there, Send waits for as long as the disk takes.
+	// SendTimeout is how long Send waits for a Redis that does not answer when its ctx has no
+	// deadline; then it returns [ErrUnavailable]. In a SendBatch it applies to each call that the
+	// batch makes. A Send that shares a call with others may wait for up to a 32nd longer.
+	// Default 10 s. A deadline of ctx replaces it, whether sooner or later. Other methods without
+	// a deadline return after 10 s. The embedded stores ignore it: there, Send waits for as long
+	// as the disk takes.
 	SendTimeout time.Duration
-	// Logger gets the failures of handlers as warnings and dead letters as errors, with the
-	// error, the id, the key, the attempt and the time until the next: 10 of a kind in 10 s,
-	// then their number. It gets outages of the store, lost leases and warnings about a Redis
-	// that is set up to lose messages; at debug level, what go-redis logs (see [Open]). It never
-	// gets a body. Default [slog.Default].
+	// Logger logs failures of handlers as warnings and dead letters as errors, with the error,
+	// the id, the key, the attempt and the time until the next: up to 10 of a kind in 10 s, then
+	// the number of the others. It also logs outages of the store, lost leases, warnings about a
+	// Redis whose configuration can lose messages and, at debug level, the lines of go-redis (see
+	// [Open]). Bodies are never logged. Default [slog.Default].
 	Logger *slog.Logger
 	// SendMiddleware wraps Send, SendBatch and SendSeq; the first is the outermost.
 	SendMiddleware []SendMiddleware
-	// Hooks are called when something happens to messages.
+	// Hooks are called at events of messages.
 	Hooks Hooks
-	// Name of this process: 1 to 32 of A-Z a-z 0-9 . _ -. Record.Holder begins with it, where
-	// no other is given in ConsumeOptions. It need not be unique. Default: the name of the
-	// host without its domain, of a long one the end, and the process id.
+	// Name of this process: 1 to 32 of A-Z a-z 0-9 . _ -. Record.Holder begins with it, unless
+	// ConsumeOptions has another. It need not be unique. Default: the name of the host without
+	// its domain, of a long one the end, and the process id.
 	Name string
 }
 
 const defaultSendTimeout = 10 * time.Second
 
-// complete returns the options with their defaults, or what is wrong with them.
+// complete returns the options with their defaults, or an error if they are invalid.
 func (o *Options) complete() (Options, error) {
 	var c Options
 	if o != nil {
@@ -229,8 +227,8 @@ func invalid(field, format string, args ...any) error {
 	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
 }
 
-// maxName leaves room for what makes a name unique: with the names of lanes behind it, it has up
-// to store.MaxCallerName characters.
+// maxName leaves room for the text that makes a name unique and the names of lanes: together they
+// have up to store.MaxCallerName characters.
 const maxName = 32
 
 // uniqueName returns a name of 80 random bits for a producer or a consumer.
@@ -250,8 +248,8 @@ func notInName(r rune) bool {
 	return !strings.ContainsRune("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-", r)
 }
 
-// processName returns a name for this process: host and process id. In a container
-// the id is often 1, but there the host has a name of its own.
+// processName returns a name for this process: host and process id. In a container the id is
+// often 1, but the container has its own host name.
 func processName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -260,8 +258,8 @@ func processName() string {
 	return nameOf(host, os.Getpid())
 }
 
-// nameOf returns host-pid without what may not be in a name. Names of hosts that were made by
-// numbering or at random differ at the end, so that is kept of a long one.
+// nameOf returns host-pid without the characters that a name must not have. Generated names of
+// hosts differ at the end, so the end of a long one is kept.
 func nameOf(host string, pid int) string {
 	host, _, _ = strings.Cut(host, ".")
 	host = strings.Map(func(r rune) rune {

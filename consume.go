@@ -15,78 +15,78 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// ConsumeOptions of one [Queue.Consume]. The zero value is good for most.
+// ConsumeOptions are the options of [Queue.Consume]. The zero value suits most programs.
 type ConsumeOptions struct {
-	// Concurrency is how many handlers run at a time: 1 to 10,000. Default 10. Of handlers
-	// that compute, rather than wait, more than there are processors are of no use, and
-	// leases can be extended late: each handler then keeps others waiting for 10 ms. As long
-	// as Concurrency times 10 ms, divided by the processors, is below a tenth of Lease, that
-	// does no harm; otherwise fewer run at a time while the processor is overloaded.
+	// Concurrency is how many handlers run at a time: 1 to 10,000. Default 10. If handlers
+	// compute rather than wait, more of them than there are processors do not raise the
+	// throughput, and leases can be extended late, because each handler then delays others by 10
+	// ms. That has no effect while Concurrency times 10 ms, divided by the processors, is below a
+	// tenth of Lease; otherwise fewer handlers run at a time while the processor is overloaded.
 	Concurrency int
-	// Lease is how long a message is held at a time, 1 s to 12 h. It is extended for as
-	// long as the handler runs, so it need not cover a slow handler; it is how long
+	// Lease is how long a message is held at a time, 1 s to 12 h. It is extended for as long as
+	// the handler runs, so it need not be longer than a slow handler takes. It is how long
 	// messages wait when this process dies. Default Settings.Lease, 30 s unless it is set.
 	Lease time.Duration
-	// Prefetch is how many messages may be held beyond those that handlers work on: 1 to
-	// 10,000. Far fewer are if handlers are slow: only what can be started within about
-	// 100 ms. What has waited for a handler for about 1 s is released. Default 500.
+	// Prefetch is how many messages may be held in addition to those that handlers work on: 1 to
+	// 10,000. If handlers are slow, far fewer are held: only those whose handlers can start
+	// within about 100 ms. A message that has waited for a handler for about 1 s is released.
+	// Default 500.
 	Prefetch int
-	// PrefetchBytes is how large these may be together, about: 1 byte to 1 GiB of bodies,
-	// keys and headers. The reply of one claim of each partition, about 1 MiB, can come on
-	// top. Default 16 MiB.
+	// PrefetchBytes is the approximate limit of their bodies, keys and headers together: 1 byte
+	// to 1 GiB. The reply of one claim of each partition, about 1 MiB, can exceed it. Default 16
+	// MiB.
 	PrefetchBytes int
-	// NoPrefetch: no message is claimed before a handler is free for it. Each message
-	// then costs a claim, and a round trip before it starts. Prefetch must be 0.
+	// NoPrefetch: a message is claimed only when a handler is free for it. Each message then
+	// costs a claim, and a round trip before it starts. Prefetch must be 0.
 	NoPrefetch bool
-	// Timeout ends the context of a handler that runs for longer, and with it the
-	// extending of its lease. Default 0: none.
+	// Timeout ends the context of a handler that runs for longer, and the extension of its lease.
+	// Default 0: none.
 	Timeout time.Duration
-	// Grace is how long handlers, and calls to the store, may go on after ctx has ended. Default 10 s.
+	// Grace is how long handlers, and calls to the store, may continue after ctx has ended.
+	// Default 10 s.
 	Grace time.Duration
-	// MaxHold ends the extending of leases of messages held for longer, as a guard
-	// against handlers that hang. Default 0: none.
+	// MaxHold ends the extension of leases of messages that are held for longer, in case handlers
+	// hang. Default 0: none.
 	MaxHold time.Duration
-	// Backoff returns how long a message waits that a handler has failed on: d is the
-	// delivery that has failed (d.Failures does not count that), err what the handler returned,
-	// or describes its panic. The methods of d that settle return ErrInvalid here. What is
-	// negative means 0, what is above 10 years means that. It is called by many goroutines at
-	// a time, and not when err says what to do ([RetryAfter], [Reject], [Drop]). Default
-	// Settings.Backoff as it is then, which is [DefaultBackoff] unless it is set; [Backoff]
-	// makes an exponential one.
+	// Backoff returns the delay after a failure: d is the delivery that has failed (d.Failures
+	// does not count this failure), err is the error that the handler returned, or describes its
+	// panic. The methods of d that settle return ErrInvalid here. A negative delay means 0, one
+	// above 10 years means 10 years. It must be safe for concurrent use. It is not called if err
+	// chooses the verdict or the delay ([RetryAfter], [Reject], [Drop] and so on). Default
+	// Settings.Backoff at that time, which is [DefaultBackoff] unless it is set; [Backoff] makes
+	// an exponential one.
 	Backoff func(d *Delivery, err error) time.Duration
-	// AtMostOnce acks messages as they are handed out, before handlers see them: never
-	// twice, but a message is lost when its handler fails, when its process dies, and when
-	// the reply to the claim that handed it out is lost: 183 of 10,000 in a test in which
-	// 2 % of the replies were. Nothing is retried, nothing is prefetched, and Lease, MaxHold
-	// and Backoff mean nothing. Of a message with Repeat, the next occurrence is scheduled
-	// before the handler sees this one.
+	// AtMostOnce acks messages when they are handed out, before handlers get them. No message is
+	// delivered twice, but one is lost when its handler fails, when its process dies, or when the
+	// reply to its claim is lost: 183 of 10,000 in a test that lost 2 % of the replies. There are
+	// no retries and no prefetching, and Lease, MaxHold and Backoff are ignored. For a message
+	// with Repeat, the next occurrence is scheduled before the handler gets this one.
 	AtMostOnce bool
 	// Middleware wraps the handler; the first is the outermost.
 	Middleware []Middleware
-	// Name of the consumer in logs and in the store, where Record.Holder shows it and something
-	// is added to make it unique: 1 to 32 of A-Z a-z 0-9 . _ -. Default Options.Name.
+	// Name of the consumer in logs and in the store, where Record.Holder has it with a suffix
+	// that makes it unique: 1 to 32 of A-Z a-z 0-9 . _ -. Default Options.Name.
 	Name string
 }
 
-// Consume hands the queue's messages to h as they become due, until ctx ends. It
-// blocks. Any number of consumers, in any number of processes, share a queue.
+// Consume calls h with the queue's messages as they become due, until ctx ends. It blocks. Any
+// number of consumers, in any number of processes, share a queue.
 //
-// When ctx ends, no more messages are taken, those that wait for a handler are
-// released at once, and handlers that run have c.Grace to finish. Then their contexts
-// end, and what they do not finish is released. No attempt is lost. Consume returns
-// nil when all has stopped, or an error that says how many handlers ignored the end
-// of their context for 5 s and still run.
+// When ctx ends, no more messages are claimed, those that wait for a handler are released at
+// once, and running handlers have c.Grace to finish. Then their contexts end, and messages that
+// they do not finish are released. These messages lose no attempt. Consume returns nil when all
+// handlers and calls have ended, or an error with the number of handlers that ignored the end of
+// their context for 5 s and still run.
 //
-// While the store cannot be reached, Consume logs that once, keeps trying, and goes on
-// when it is back. Other errors: [ErrInvalid] for h or c; [ErrClosed] when the client is
-// closed, which stops the consumer just as gracefully.
+// While the store cannot be reached, Consume logs that once, retries, and continues when it is
+// reachable again. Other errors: [ErrInvalid] for h or c; [ErrClosed] when the client is closed,
+// which stops the consumer in the same way.
 //
-// A message whose handler was started by record when its process ended (see
-// [Message].MaxAttempts) may do it again: of these, all consumers of a client run one at
-// a time, for up to 10 s, then the next may start. Others run beside it.
+// A message whose handler is known to have run when its process ended (see [Message].MaxAttempts)
+// may end the process again. All consumers of a client together run one handler of such messages
+// at a time; after 10 s the next may start. Handlers of other messages run at the same time.
 //
-// An idle consumer costs a store half a call a second and partition, and a heartbeat
-// every 10 s.
+// An idle consumer costs half a call a second for each partition, and a heartbeat every 10 s.
 func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error {
 	if err := q.guard(ctx); err != nil {
 		return fail("consume", q.name, "", err)
@@ -109,7 +109,7 @@ func (c ConsumeOptions) wrap(h Handler) Handler {
 	return h
 }
 
-// handler returns what makes a consumer of the queue call h.
+// handler returns a function that sets the handler of a consumer to h.
 func (q *Queue) handler(h Handler) func(*consumer.Config) {
 	return func(config *consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
@@ -121,8 +121,7 @@ func (q *Queue) handler(h Handler) func(*consumer.Config) {
 	}
 }
 
-// runConsumer runs a consumer until ctx ends or the client is closed. handle sets what it
-// does with deliveries.
+// runConsumer runs a consumer until ctx ends or the client is closed. handle sets its handler.
 func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*consumer.Config)) error {
 	ctx, leave, err := q.client.enter(ctx)
 	if err != nil {
@@ -136,9 +135,8 @@ func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*
 	return fail("consume", q.name, "", err)
 }
 
-// consume runs a consumer of the queue's partitions, and another one when their number
-// has changed, which happens when the queue's data was lost. learn returns the queue's
-// settings.
+// consume runs a consumer of the queue's partitions. It starts another when their number has
+// changed, which happens when the queue's data was lost. learn returns the queue's settings.
 func (q *Queue) consume(ctx context.Context, c ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) error {
 	for {
 		settings, err := consumer.Insist(ctx, q.client.log, learn)
@@ -156,7 +154,7 @@ func (q *Queue) consume(ctx context.Context, c ConsumeOptions, learn func(contex
 	}
 }
 
-// consumerConfig fills in what the options leave to the queue's settings.
+// consumerConfig returns the options, completed from the queue's settings.
 func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consumer.Config {
 	backoff := c.Backoff
 	if backoff == nil {
@@ -224,26 +222,24 @@ func (c ConsumeOptions) check() error {
 	return checkLease(cmp.Or(c.Lease, defaultLease))
 }
 
-// BatchHandler does the work that several messages ask for, such as one INSERT for all of
-// them. What it returns settles each delivery of the batch as [Handler]'s result does, nil
-// acks them; [Delivery.Fail] gives one of them a result of its own. [Next] sends its
-// messages once for each delivery that it is the result of; those of all deliveries share
-// calls. A panic is a failure of all.
+// BatchHandler handles several messages in one call, for example with one INSERT for all. Its
+// result settles each delivery of the batch as [Handler]'s result does: nil acks them.
+// [Delivery.Fail] gives one of them another result. [Next] sends its messages once for each
+// delivery whose result it is, with shared calls. A panic is a failure of all deliveries.
 //
-// ctx ends when the work on every delivery of the batch has ended, for the causes that
-// Handler names: one lease that is lost, or one message that is cancelled, does not end
-// the work on the others.
+// ctx ends when the work on all deliveries of the batch has ended, for the causes listed at
+// Handler. A lost lease or a cancelled message does not end the work on the others.
 type BatchHandler func(ctx context.Context, batch []*Delivery) error
 
-// BatchOptions of one [Queue.ConsumeBatch]. The zero value is good for most.
+// BatchOptions are the options of [Queue.ConsumeBatch]. The zero value suits most programs.
 type BatchOptions struct {
-	// Max is how many messages the handler gets at a time at most: 1 to 10,000. Default 100.
+	// Max is the maximum number of messages in a call of the handler: 1 to 10,000. Default 100.
 	Max int
-	// Linger is how long the first message of a batch may wait for others, unless they are
-	// Max before: up to 1 minute. Default 0: the handler gets what is there.
+	// Linger is how long the first message of a batch may wait for others, if there are fewer
+	// than Max: up to 1 minute. Default 0: no wait.
 	Linger time.Duration
-	// ConsumeOptions has the rest. Concurrency is how many batches are handled at a time,
-	// by default 1; at most 100,000 messages in all. Prefetch is by default 500, or Max if
+	// ConsumeOptions are the other options. Concurrency is how many batches are handled at a
+	// time, by default 1; at most 100,000 messages in all. Prefetch is by default 500, or Max if
 	// that is more. Middleware must be empty.
 	ConsumeOptions
 }
@@ -256,10 +252,10 @@ const (
 	maxTogether        = 100_000 // deliveries that handlers of a consumer work on
 )
 
-// ConsumeBatch is [Queue.Consume] for a handler that takes several messages at a time: up
-// to c.Max that are due, of any partition, or what came within c.Linger. Leases are
-// extended, and the consumer stops, as with Consume. A message that was running when a
-// process ended is handled in a batch of its own.
+// ConsumeBatch is [Queue.Consume] for a handler that takes several messages at a time: up to
+// c.Max that are due or become due within c.Linger, of any partition. Leases are extended, and
+// the consumer stops, as with Consume. A message whose handler is known to have run when its
+// process ended is handled in a batch with no other.
 //
 // Errors are those of Consume.
 func (q *Queue) ConsumeBatch(ctx context.Context, h BatchHandler, c BatchOptions) error {
@@ -303,7 +299,8 @@ func (c BatchOptions) complete() (BatchOptions, error) {
 	return c, err
 }
 
-// handleBatch calls h, and returns the result of each delivery. early: they are acked already.
+// handleBatch calls h, and returns the result of each delivery. If early is set, they are acked
+// already.
 func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer.Held, early bool) []error {
 	own, deliveries := make([]ownResult, len(all)), make([]Delivery, len(all))
 	batch := make([]*Delivery, len(all))
@@ -324,8 +321,8 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 	return results
 }
 
-// joinIDs returns the ids of deliveries one behind the other: a batch has them in one piece of
-// memory.
+// joinIDs returns the concatenated ids of deliveries, so that a batch needs one allocation for
+// them.
 func joinIDs(all []*consumer.Held) string {
 	var text strings.Builder
 	var id []byte
@@ -339,8 +336,8 @@ func joinIDs(all []*consumer.Held) string {
 	return text.String()
 }
 
-// admitAll replaces verdicts by what admit returns for them. Messages of all of them share
-// calls.
+// admitAll replaces verdicts by the results of admit. It sends the messages of all of them with
+// shared calls.
 func admitAll(ctx context.Context, batch []*Delivery, verdicts []error) {
 	var n nexts
 	var places []int
@@ -357,10 +354,10 @@ func admitAll(ctx context.Context, batch []*Delivery, verdicts []error) {
 	}
 }
 
-// ownResult is the result that Fail has given a delivery of a batch; nil: none.
+// ownResult is the result that Fail has set for a delivery of a batch; nil: none.
 type ownResult struct{ atomic.Pointer[error] }
 
-// or returns it, or if there is none the result of the batch.
+// or returns the result of r, or that of the batch if r has none.
 func (r *ownResult) or(whole error) error {
 	if own := r.Load(); own != nil {
 		return *own
@@ -368,11 +365,10 @@ func (r *ownResult) or(whole error) error {
 	return whole
 }
 
-// Fail gives a delivery of a batch a result of its own, as if a handler had returned err
-// for it alone: nil acks it, an error nacks it, [RetryAfter], [Snooze], [Again], [Next],
-// [Reject] and [Drop] choose otherwise. It is applied when the handler of the batch has
-// returned; the last call counts. It is for handlers of [Queue.ConsumeBatch] and panics
-// elsewhere.
+// Fail sets the result of one delivery of a batch, as if a handler had returned err for it alone:
+// nil acks it, an error nacks it, [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop]
+// choose otherwise. It is applied when the handler of the batch has returned; the last call
+// counts. Fail is for handlers of [Queue.ConsumeBatch] and panics elsewhere.
 func (d *Delivery) Fail(err error) {
 	if d.result == nil {
 		panic(fmt.Sprintf("dueq: Fail of delivery %s, which is not of a batch", d.ID))

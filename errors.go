@@ -7,13 +7,12 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Error says which operation failed, on which queue and message, and what is wrong
-// with which field. Its Err wraps one of this package's sentinels or the error of the
-// context, for [errors.Is]. ID is the message that the error is about, as the text of the
-// Ref by which it was named (see [ParseRef]); with [ErrDuplicate], Holder is the id of the
-// message that has the key.
+// Error is an error with the operation that failed, its queue and message, and the invalid field,
+// if there is one. Its Err wraps one of this package's sentinels or the error of the context, for
+// [errors.Is]. ID is the text of the Ref by which the caller named the message (see [ParseRef]);
+// with [ErrDuplicate], Holder is the id of the message that has the key.
 type Error struct {
-	Op     string // what was asked for, such as "send" or "ack"
+	Op     string // the operation, such as "send" or "ack"
 	Queue  string
 	ID     string
 	Holder string
@@ -21,8 +20,7 @@ type Error struct {
 	Err    error
 }
 
-// Error returns one line such as
-// `send queue "orders": delay: -3s is negative: invalid argument`.
+// Error returns a line such as `send queue "orders": delay: -3s is negative: invalid argument`.
 func (e *Error) Error() string { return (*store.Error)(e).Error() }
 
 // Unwrap returns e.Err.
@@ -32,20 +30,20 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	// ErrInvalid: an argument is wrong; Error.Field names it. Nothing was applied.
 	ErrInvalid = store.ErrInvalid
-	// ErrNotFound: no message has this id or key (any more), or there is no such queue; from
-	// Consume and Receive, the queue was deleted.
+	// ErrNotFound: no message has this id or key (any more), or the queue does not exist; from
+	// Consume and Receive: the queue was deleted.
 	ErrNotFound = store.ErrNotFound
 	// ErrUnavailable: the store could not be reached, or did not answer in time. The
 	// call may have been applied; repeating it is safe.
 	ErrUnavailable = store.ErrUnavailable
-	// ErrFailed comes with ErrUnavailable when a `file:` store has stopped, because its
-	// disk failed or its directory was removed: this client changes nothing any more, and
+	// ErrFailed is joined with ErrUnavailable when a `file:` store has stopped because its disk
+	// failed or its directory was removed: this client cannot change anything any more, and
 	// Consume returns. Close it and open the store again.
 	ErrFailed = store.ErrFailed
-	// ErrClosed: the client is closed. It is also the cause of the end of a handler's
-	// context when the consumer stops and the grace period is over.
+	// ErrClosed: the client is closed. It is also the cause with which a handler's context ends
+	// when the consumer stops and its Grace is over.
 	ErrClosed = store.ErrClosed
-	// ErrCorrupt: the store holds something this version cannot read.
+	// ErrCorrupt: the store has data that this version cannot read.
 	ErrCorrupt = store.ErrCorrupt
 )
 
@@ -56,23 +54,23 @@ var ErrNotEmpty = store.ErrNotEmpty
 // changed.
 var ErrExists = store.ErrExists
 
-// Errors of sending. Nothing was stored, but for ErrNotReplicated.
+// Errors of sending. Nothing was stored, except with ErrNotReplicated.
 var (
 	// ErrTooLarge: the body is larger than the queue's Settings.MaxBody.
 	ErrTooLarge = store.ErrTooLarge
 	// ErrDuplicate: the key belongs to another message that is scheduled, ready or
 	// leased (Error.Holder), or the id belongs to a message with other content.
 	ErrDuplicate = store.ErrDuplicate
-	// ErrQueueFull: the message's partition holds its share of Settings.MaxMessages, or the
-	// store has no memory left.
+	// ErrQueueFull: the message's partition has its share of Settings.MaxMessages, or the store
+	// has no memory left.
 	ErrQueueFull = store.ErrQueueFull
 	// ErrNotReplicated: stored, but not confirmed by Options.Replicas replicas in time. A
 	// failover may lose it; sending again with the same id is safe.
 	ErrNotReplicated = store.ErrNotReplicated
 )
 
-// Errors of managing messages: what was asked for cannot be done to a message in its
-// state. They do not match ErrNotFound.
+// Errors of managing messages: the operation is not possible in the state of the message. They do
+// not match ErrNotFound.
 var (
 	// ErrRunning: the message is leased, so its handler may be running. Cancel has asked
 	// the holder to stop, and the message is never delivered again; Reschedule has changed
@@ -84,7 +82,7 @@ var (
 
 // Errors of receiving and of holding a lease.
 var (
-	// ErrPaused: the queue is paused and hands out nothing.
+	// ErrPaused: the queue is paused and hands out no messages.
 	ErrPaused = store.ErrPaused
 	// ErrLeaseLost: the delivery is no longer this consumer's; the message may have
 	// been delivered again. Nothing was changed. It is also the cause of the end of the
@@ -95,7 +93,7 @@ var (
 	ErrCancelled = store.ErrCancelled
 )
 
-// refusal says why the store refused one message.
+// refusal returns the error of a message that the store refused.
 func refusal(op, queue, id string, r store.PushResult) error {
 	err := r.Code.Err()
 	if !r.Holder.IsZero() {
@@ -105,8 +103,8 @@ func refusal(op, queue, id string, r store.PushResult) error {
 	return fail(op, queue, id, err)
 }
 
-// fail says in err, which may be nil, what was being done to what. An *Error gets what it
-// lacks; any other error, also one that joins several, is kept whole.
+// fail annotates err with the operation, queue and id; it returns nil for nil. An *Error keeps
+// its Field, Holder and ID; any other error, also one that joins several, is wrapped.
 func fail(op, queue, id string, err error) error {
 	if err == nil {
 		return nil

@@ -11,27 +11,27 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Hooks of a client are called when something happens to its messages, for metrics, traces
-// and alerts. They are called from many goroutines at the same time, in the goroutine that
-// sends or handles the message, so they must be quick. A nil hook costs nothing. What other
-// processes do, and what the store does on its own, such as counting a lease that ran out as
-// a failure, calls no hook here: see [Queue.Stats] for the sum of all.
+// Hooks of a client are called at events of its messages, for metrics, traces and alerts. They
+// are called in the goroutine that sends or handles the message, so they must be quick and safe
+// for concurrent use. A nil hook costs nothing. Events in other processes and in the store, such
+// as a lease that runs out and counts as a failure, call no hook here: [Queue.Stats] counts all
+// of them.
 type Hooks struct {
 	// OnSend is called for each message of Send, SendBatch, SendSeq and Next, with its result.
 	OnSend func(SendEvent)
 	// OnDeliver is called before a message is given to a handler.
 	OnDeliver func(DeliverEvent)
-	// OnSettle is called when the store has the verdict on a delivery of a consumer, or when
-	// it is certain that it will not have it.
+	// OnSettle is called when the store has the verdict on a delivery of a consumer, or when the
+	// consumer does not retry to report it any more.
 	OnSettle func(SettleEvent)
-	// OnFailure is called, before OnSettle, when a delivery has failed and the message is
-	// going to be delivered again.
+	// OnFailure is called, before OnSettle, when a delivery has failed and the message will be
+	// delivered again.
 	OnFailure func(FailureEvent)
 	// OnDead is called, before OnSettle, when a message has become a dead letter.
 	OnDead func(DeadEvent)
 }
 
-// Subject says which delivery an event is about.
+// Subject identifies the delivery of an event.
 type Subject struct {
 	Queue string
 	ID    string
@@ -50,32 +50,33 @@ type SendEvent struct {
 	Key   string
 	Err   error         // nil: stored
 	Took  time.Duration // of the whole call, also if it was shared with other messages
-	// Deduplicated: as in SendResult; false of a message that was stored with an ack, see [Next].
+	// Deduplicated: as in SendResult; false for a message that was stored with an ack, see
+	// [Next].
 	Deduplicated bool
 }
 
-// DeliverEvent is a message that is about to be handled.
+// DeliverEvent is a delivery whose handler is about to run.
 type DeliverEvent struct {
 	Subject
-	// Late is for how long the message has been due: the difference between the local clock
-	// and the store's is part of it.
+	// Late is how long the message has been due. It includes the difference between the local
+	// clock and the store's.
 	Late time.Duration
 }
 
-// SettleEvent is the end of a delivery. For one that its handler settles with a method, it
-// comes before the handler returns.
+// SettleEvent is the end of a delivery. If the handler settles the delivery with a method, the
+// event comes before the handler returns.
 type SettleEvent struct {
 	Subject
 	Verdict string        // ack (of Next, too), nack, release, snooze, again, reject
-	Err     error         // what the handler returned, or panicked with; or the reason it gave
+	Err     error         // the error that the handler returned, or its panic; with a method, its reason
 	Took    time.Duration // of the handler; 0 if the handler has settled the delivery
-	// Lost is why the verdict was not applied: [ErrLeaseLost], [ErrCancelled] (the message
-	// was cancelled meanwhile and is gone), or why the store could not be reached in time.
-	// Nil: it was.
+	// Lost is why the verdict was not applied: [ErrLeaseLost], [ErrCancelled] (the message was
+	// cancelled meanwhile and is gone), or the error because of which the store could not be
+	// reached in time. Nil: it was applied.
 	Lost error
 }
 
-// FailureEvent is a delivery that failed.
+// FailureEvent is a failed delivery.
 type FailureEvent struct {
 	Subject
 	Err   error         // what the handler returned, or panicked with
@@ -88,16 +89,16 @@ type DeadEvent struct {
 	Err error // what the handler returned, or panicked with
 }
 
-// SendFunc sends messages to a queue: as [Queue.Send] does if it is one, else as
-// [Queue.SendBatch].
+// SendFunc sends messages to a queue: a single one as [Queue.Send], several as [Queue.SendBatch].
 type SendFunc func(ctx context.Context, queue string, messages []Message) (SendResults, error)
 
-// SendMiddleware wraps the sending of messages, to add headers to them, to measure or to
-// refuse them. It may change the messages and their Headers, which are copies. It returns a
-// result for each of them, or an error for all.
+// SendMiddleware wraps the sending of messages, to add headers, to measure, or to refuse
+// messages. It may change the messages and their Headers, which are copies. It returns a result
+// for each message, or an error for all.
 type SendMiddleware func(SendFunc) SendFunc
 
-// wrap returns what Send and SendBatch call instead of the store, nil if that is all they do.
+// wrap returns the function with middleware and hooks that Send and SendBatch call, nil if there
+// are none.
 func (c *Client) wrap(middleware []SendMiddleware) SendFunc {
 	if len(middleware) == 0 && c.hooks.OnSend == nil {
 		return nil
@@ -141,8 +142,8 @@ func (c *Client) notSent(queue string, m *Message, err error) {
 	}
 }
 
-// stored returns what calls OnSend when messages have been stored with a verdict, or were
-// refused; nil if it is not set.
+// stored returns a function that calls OnSend for messages that a verdict has stored, or that
+// were refused; nil if OnSend is not set.
 func (c *Client) stored(queue string, messages []store.Message) func(store.Code, error) {
 	if c.hooks.OnSend == nil {
 		return nil
@@ -186,7 +187,7 @@ func (h *Hooks) delivering(queue string, d *store.Delivery) {
 	h.OnDeliver(DeliverEvent{Subject: subject(queue, d), Late: max(0, time.Since(due))})
 }
 
-// observer returns what calls the hooks about the end of deliveries; nil if none is set.
+// observer returns a function that calls the hooks for the end of deliveries; nil if none is set.
 func (h *Hooks) observer() func(consumer.Outcome) {
 	if h.OnSettle == nil && h.OnFailure == nil && h.OnDead == nil {
 		return nil

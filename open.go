@@ -25,20 +25,19 @@ import (
 //	redis+cluster://host1:6379,host2:6379
 //
 // The query may set prefix, replicas, replica_timeout and send_timeout (these win over o), and
-// the options of go-redis, such as pool_size, read_timeout or client_name; for
-// Sentinels also sentinel_username, sentinel_password and tls=true, for a Cluster
-// tls=true. For a directory, sync says when changes are on disk: always (the default)
-// before a call returns, 100ms or another span that often, never when the system likes;
-// repair=true opens one that is damaged and logs what was lost.
-// With o nil all options have their defaults.
+// the options of go-redis, such as pool_size, read_timeout or client_name; for Sentinels also
+// sentinel_username, sentinel_password and tls=true, for a Cluster tls=true. For a directory,
+// sync sets when changes are synced to disk: always (the default) before a call returns; 100ms or
+// another span at that interval; never leaves it to the operating system. repair=true opens a
+// damaged directory and logs what was lost. With o nil all options have their defaults.
 //
-// go-redis has one logger for the whole process, which writes to stderr. The first Open of
-// a Redis replaces it, so that its lines go to Options.Logger of that client. To send them
-// elsewhere, call redis.SetLogger after the first Open. [NewRedis] leaves it alone.
+// go-redis has one logger for the whole process, which writes to stderr. The first Open of a
+// Redis replaces it, so that its lines go to Options.Logger of that client. To use another
+// logger, call redis.SetLogger after the first Open. [NewRedis] does not change it.
 //
 // Errors: [ErrInvalid] for the URL, with any password left out, and for o; [ErrUnavailable] when
-// the store does not answer within 4 s, or before ctx ends, or another process has the
-// directory; [ErrCorrupt] when something in the directory is damaged.
+// the store does not answer within 4 s, or before ctx ends, or another process uses the
+// directory; [ErrCorrupt] when the directory has damaged data.
 func Open(ctx context.Context, url string, o *Options) (*Client, error) {
 	c, err := o.complete()
 	if err != nil {
@@ -54,10 +53,10 @@ func Open(ctx context.Context, url string, o *Options) (*Client, error) {
 	return client, nil
 }
 
-// NewMemory returns a client of a store in memory that lives as long as the client.
-// It needs no server and no clean-up, works inside testing/synctest, and keeps every
-// promise but durability. Of o (nil: defaults), Prefix, Replicas,
-// ReplicaTimeout and SendTimeout do not matter. Errors: [ErrInvalid] for o.
+// NewMemory returns a client of a store in memory that lives as long as the client. It needs no
+// server and no clean-up, works inside testing/synctest, and gives all guarantees except
+// durability. In o (nil: defaults), Prefix, Replicas, ReplicaTimeout and SendTimeout are ignored.
+// Errors: [ErrInvalid] for o.
 func NewMemory(o *Options) (*Client, error) {
 	c, err := o.complete()
 	if err != nil {
@@ -71,9 +70,8 @@ func newMemory(c Options) *Client {
 	return newClient(s, c, s.Close)
 }
 
-// NewRedis returns a client of the Redis behind rdb, which the caller keeps, and
-// closes after the client. It makes no call. Errors: [ErrInvalid] for o (nil: defaults),
-// or if rdb is nil.
+// NewRedis returns a client that uses rdb. The caller owns rdb and closes it after the client.
+// NewRedis makes no call. Errors: [ErrInvalid] for o (nil: defaults), or if rdb is nil.
 func NewRedis(rdb redis.UniversalClient, o *Options) (*Client, error) {
 	c, err := o.complete()
 	if err != nil {
@@ -137,11 +135,11 @@ func openRedis(text string, c Options) (*Client, error) {
 	return newClient(s, c, s.Close), nil
 }
 
-// openTimeout is how long Open tries to reach a store, so that a program with a wrong
-// address ends soon and says why.
+// openTimeout is how long Open tries to reach a store. It is short, so that a program with a
+// wrong address reports that soon.
 const openTimeout = 4 * time.Second
 
-// reach waits until the store answers, if it is one that can be out of reach.
+// reach waits until the store answers, if it is a remote one.
 func (c *Client) reach(ctx context.Context) error {
 	remote, ok := c.store.(interface {
 		Reach(ctx context.Context) error
@@ -166,10 +164,9 @@ type Damage struct {
 	Reason string
 }
 
-// Inspect lists everything that is damaged in the directory of a file: URL, and changes
-// nothing. It is for a store that [Open] refuses with [ErrCorrupt]: what it lists is what
-// opening with repair=true skips. Nobody may have the directory open, and it takes as long
-// as opening it.
+// Inspect lists the damaged parts of the directory of a file: URL, and changes nothing. It is for
+// a store that [Open] refuses with [ErrCorrupt]: opening it with repair=true skips the listed
+// parts. No process may have the directory open. Inspect takes as long as opening it.
 //
 // Errors: [ErrInvalid] for the URL; [ErrUnavailable] when the directory cannot be read, is in
 // use, or was written by a newer version of dueq.
@@ -199,18 +196,18 @@ type backuper interface {
 	Backup(ctx context.Context, dir string) error
 }
 
-// Backup makes a copy of a store that was opened with file:DIR, in a directory that must
-// not exist yet, while the store is in use. The copy has every message whose send returned
-// before Backup began, in the state it had then or a later one, and can be opened as
-// file:DIR. It is complete and on disk when Backup returns, and has its name only then.
+// Backup makes a copy of a store that was opened with file:DIR, in a directory that must not
+// exist yet, while the store is in use. The copy has every message whose send returned before
+// Backup began, in the state it had then or a later one, and can be opened as file:DIR. It is
+// complete and on disk when Backup returns, and gets its name only then.
 //
-// On the same file system the two share all but the newest files (hard links), so a backup
-// takes moments and next to no space; a copy that is to survive the disk has to be taken
-// elsewhere from there. Calls go on meanwhile; space is not given back to the disk before
+// On the same file system the copy shares all but the newest files with the store (hard links),
+// so that a backup is quick and takes little space; to survive a failure of the disk, it must be
+// copied to another. Other calls continue meanwhile, but no space on the disk is freed before
 // Backup returns.
 //
-// Errors: [ErrInvalid] when the store is not one of files, or the directory exists;
-// [ErrUnavailable] when something cannot be read or written; [ErrClosed]; ctx's.
+// Errors: [ErrInvalid] when the store was not opened with file:, or the directory exists;
+// [ErrUnavailable] when a file cannot be read or written; [ErrClosed]; the error of ctx.
 func (c *Client) Backup(ctx context.Context, dir string) error {
 	if err := c.guard(ctx); err != nil {
 		return fail("backup", "", "", err)

@@ -11,24 +11,24 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Queue is a named stream of messages. Make one with [Client.Queue]. All methods are
-// safe for concurrent use, return the error of a ctx that has ended without doing
-// anything, and [ErrClosed] once the client is closed.
+// Queue is a named stream of messages. Make one with [Client.Queue]. All methods are safe for
+// concurrent use. They return the error of a ctx that has ended, without doing anything, and
+// [ErrClosed] once the client is closed.
 type Queue struct {
 	client  *Client
 	name    string
 	invalid error // a bad name: returned by every method
 	turn    route.RoundRobin
-	polled  atomic.Uint64  // where Receive looks first
-	bell    *consumer.Bell // for those who wait in Receive
+	polled  atomic.Uint64  // for the partition that Receive polls first
+	bell    *consumer.Bell // for callers that wait in Receive
 
-	learning chan struct{} // has a token while a caller of learn asks the store
+	learning chan struct{} // has an element while a caller of learn asks the store
 }
 
 // Name returns the queue's name.
 func (q *Queue) Name() string { return q.name }
 
-// guard returns why no call may be made, if there is a reason.
+// guard returns the reason why no call may be made, nil if there is none.
 func (q *Queue) guard(ctx context.Context) error {
 	if q.invalid != nil {
 		return q.invalid
@@ -36,9 +36,9 @@ func (q *Queue) guard(ctx context.Context) error {
 	return q.client.guard(ctx)
 }
 
-// learn returns the queue's settings as the store knows them; only at first the store is
-// asked, by one caller at a time: many that begin together need not all ask. The queue is made
-// if it is missing.
+// learn returns the queue's settings. Only if the store does not have them locally it makes a
+// call, by one caller at a time, so that many that begin at the same time share one call. The
+// queue is made if it is missing.
 func (q *Queue) learn(ctx context.Context) (store.Settings, error) {
 	if s, ok := q.client.store.Known(q.name); ok {
 		return s, nil
@@ -63,8 +63,8 @@ func (q *Queue) find(ctx context.Context) (store.Settings, error) {
 	return q.read(ctx)
 }
 
-// read returns the settings as they are now in the store, and makes no queue, such as a
-// misspelt one.
+// read returns the current settings from the store. It does not make a missing queue, whose name
+// may be misspelt.
 func (q *Queue) read(ctx context.Context) (store.Settings, error) {
 	return q.configure(ctx, store.Change{})
 }
@@ -94,8 +94,8 @@ func (q *Queue) locate(ctx context.Context, ref Ref) (store.Partition, store.Ref
 	return q.partition(route.ByKey(plain.Key, s.Partitions)), plain, nil
 }
 
-// relocate is asked when p has no message of that reference. A key belongs elsewhere when
-// the number of partitions has changed since the settings were read.
+// relocate is called when p has no message of that reference. A key belongs to another partition
+// if the number of partitions has changed since the settings were read.
 func (q *Queue) relocate(ctx context.Context, p store.Partition, ref store.Ref) (now store.Partition, moved bool, err error) {
 	if !ref.ID.IsZero() {
 		return p, false, nil
@@ -108,9 +108,8 @@ func (q *Queue) relocate(ctx context.Context, p store.Partition, ref store.Ref) 
 	return now, now != p, nil
 }
 
-// Ref names one message of a queue, by id or by key: make it with [ID], [Key] or
-// [ParseRef]. Refs are comparable. The zero Ref names nothing: every call that needs a
-// message refuses it with [ErrInvalid].
+// Ref names one message of a queue, by id or by key: make it with [ID], [Key] or [ParseRef]. Refs
+// are comparable. The zero Ref names no message: every call that needs one returns [ErrInvalid].
 type Ref struct {
 	by   refBy
 	name string
@@ -127,17 +126,17 @@ const (
 // malformed id returns [ErrInvalid].
 func ID(id string) Ref { return Ref{byID, id} }
 
-// Key names the message that has a key: the one that is scheduled, ready or leased or, if
-// there is none, of the dead ones that had it the one that died last. [Queue.Get] then looks
-// among the done ones (see Settings.History) for the one that ended last; of those with one
-// key it finds the last 16. A call that gets an empty or malformed key returns [ErrInvalid].
+// Key names the message that has a key: the one that is scheduled, ready or leased or, if there
+// is none, the dead one that died last. If there is none either, [Queue.Get] finds the done one
+// that ended last (see Settings.History), among the last 16 with the key. A call that gets an
+// empty or malformed key returns [ErrInvalid].
 func Key(key string) Ref { return Ref{byKey, key} }
 
-// keyPrefix tells a key from an id: ids hold no colon.
+// keyPrefix distinguishes a key from an id: ids have no colon.
 const keyPrefix = "key:"
 
-// ParseRef reads the text of a Ref: an id, or "key:" and a key, such as "key:order-42".
-// Errors: [ErrInvalid].
+// ParseRef parses the text of a Ref: an id, or "key:" and a key, such as "key:order-42". Errors:
+// [ErrInvalid].
 func ParseRef(text string) (Ref, error) {
 	r := ID(text)
 	if key, ok := strings.CutPrefix(text, keyPrefix); ok {
@@ -160,7 +159,7 @@ func (r Ref) String() string {
 	return r.name
 }
 
-// plain returns r as the store takes it, or what is wrong with it.
+// plain returns r in the form of the store, or an error if it is invalid.
 func (r Ref) plain() (store.Ref, error) {
 	switch r.by {
 	case byID:

@@ -13,23 +13,23 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Send stores a message: it becomes scheduled, or ready if it has no delay. The queue
-// is made if it is missing. Send returns the message's id, or that of the one that was sent
-// before with the same [Message].DedupID.
+// Send stores a message: it becomes scheduled, or ready if it has no delay. The queue is made if
+// it is missing. Send returns the message's id, or the id of the message that was sent before
+// with the same [Message].DedupID.
 //
-// Errors after which nothing is stored, with an empty id: [ErrInvalid] and
-// [ErrTooLarge] (Error.Field names the field), [ErrDuplicate] (Error.Holder is the
-// message that has the key), [ErrQueueFull]. After any other error ([ErrUnavailable],
-// [ErrNotReplicated], that of ctx) the message may have been stored, and the id is
-// returned: to find out, send the same message again with Message.ID set to it, which
-// stores nothing twice (for how long, see there). If ctx ends before the message was on its way, nothing is stored
-// and the id is empty. If ctx has no deadline, Send returns ErrUnavailable when the store
-// has not accepted the message within Options.SendTimeout.
+// Errors after which the message is not stored, with an empty id: [ErrInvalid] and [ErrTooLarge]
+// (Error.Field names the field), [ErrDuplicate] (Error.Holder is the message that has the key),
+// [ErrQueueFull]. After any other error ([ErrUnavailable], [ErrNotReplicated], that of ctx) the
+// message may have been stored, and the id is returned: send the same message again with
+// Message.ID set to that id, which does not store it twice (Message.ID says for how long). If ctx
+// ends before the call is made, the message is not stored and the id is empty. If ctx has no
+// deadline, Send returns ErrUnavailable when the store has not accepted the message within
+// Options.SendTimeout.
 //
-// Concurrent sends to a partition are batched without added delay: while one call is in
-// flight, the next batch collects. Each send keeps its own result and ctx. It costs one
-// round trip, shared with the others of its batch, and up to one more of waiting for the
-// call before.
+// Concurrent sends to a partition are batched without added delay: while one call is in flight,
+// the next batch collects. Each send keeps its own result and ctx. It costs one round trip,
+// shared with the others of its batch, and may wait for up to one more until the call before has
+// ended.
 func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 	if err := q.guard(ctx); err != nil {
 		return "", fail("send", q.name, m.ID, err)
@@ -48,7 +48,7 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 // send is Send without middleware and hooks.
 func (q *Queue) send(ctx context.Context, m *Message) SendResult {
 	settings, known := q.client.store.Known(q.name)
-	if !known { // else the producer limits the calls that it makes
+	if !known { // otherwise the producer limits the time of its calls
 		bound, end := q.client.producer.Bound(ctx)
 		defer end()
 		ctx = bound
@@ -56,7 +56,7 @@ func (q *Queue) send(ctx context.Context, m *Message) SendResult {
 	q.turn.Begin()
 	defer q.turn.End()
 	for try := 0; ; try++ {
-		sent, err := m.plain() // what can be checked without the store is checked first
+		sent, err := m.plain() // first the checks that need no store
 		if err == nil && (!known || len(m.Body) > settings.MaxBody) {
 			settings, err = q.learnFor(ctx, len(m.Body))
 		}
@@ -75,7 +75,7 @@ func (q *Queue) send(ctx context.Context, m *Message) SendResult {
 }
 
 // SendJSON sends m with the JSON encoding of v as its body, for a handler made with [JSON].
-// Errors: [ErrInvalid] when v cannot be encoded, or when m has a body already; else those of
+// Errors: [ErrInvalid] when v cannot be encoded, or when m already has a body; those of
 // [Queue.Send].
 func SendJSON[T any](ctx context.Context, q *Queue, v T, m Message) (id string, err error) {
 	body, err := json.Marshal(v)
@@ -92,11 +92,11 @@ func SendJSON[T any](ctx context.Context, q *Queue, v T, m Message) (id string, 
 	return q.Send(ctx, m)
 }
 
-// reroutes is how often a message is given another partition because the queue turned out
-// to have another number of them. It changes only when a queue's data is lost.
+// reroutes is how often a message gets another partition because the number of partitions has
+// changed. That happens only when a queue's data is lost.
 const reroutes = 3
 
-// push sends one message; if it is sent again, in the way that stores nothing twice.
+// push sends one message. If it repeats an earlier send, it does not store the message twice.
 func (q *Queue) push(ctx context.Context, m *store.Message, again bool) SendResult {
 	p := q.partition(m.ID.Partition())
 	if !again {
@@ -108,19 +108,19 @@ func (q *Queue) push(ctx context.Context, m *store.Message, again bool) SendResu
 	}
 	r := q.sendResult(m.ID, o)
 	if ctx.Err() != nil && errors.Is(r.Err, ctx.Err()) {
-		r.ID = m.ID.String() // not sent again, but of the first time nothing is known still
+		r.ID = m.ID.String() // this try sent nothing, but the outcome of the first is still unknown
 	}
 	return r
 }
 
-// sendResult reports what became of a message.
+// sendResult returns the result of a message.
 func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 	switch {
 	case o.Err != nil && producer.Definite(o.Err):
 		return SendResult{Err: fail("send", q.name, "", o.Err)}
 	case o.Err != nil:
 		return SendResult{ID: id.String(), Err: fail("send", q.name, id.String(), o.Err)}
-	case o.Result.Code == store.CodeOK && !o.Result.Holder.IsZero(): // which is what was declared
+	case o.Result.Code == store.CodeOK && !o.Result.Holder.IsZero(): // the message that was declared
 		return SendResult{ID: o.Result.Holder.String()}
 	case o.Result.Code == store.CodeOK:
 		return SendResult{ID: id.String()}
@@ -135,7 +135,8 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 	}
 }
 
-// prepare completes sent, which is m, from the queue's settings, with an id if it has none.
+// prepare completes sent, which is m in the form of the store, from the queue's settings, and
+// gives it an id if it has none.
 func (q *Queue) prepare(ctx context.Context, m *Message, sent *store.Message, settings *store.Settings) error {
 	m.fill(sent, settings)
 	if err := q.identify(sent, settings.Partitions); err != nil {
@@ -147,8 +148,8 @@ func (q *Queue) prepare(ctx context.Context, m *Message, sent *store.Message, se
 	return sent.ValidateBody(settings.MaxBody)
 }
 
-// schedule gives a recurring message that has no due time the first one of its schedule, by
-// the clock of the store.
+// schedule sets the due time of a recurring message that has none to the next time of its
+// schedule, by the clock of the store.
 func (q *Queue) schedule(ctx context.Context, m *store.Message) error {
 	if m.Repeat == "" || m.Due != 0 || m.Delay != 0 {
 		return nil
@@ -165,7 +166,7 @@ func (q *Queue) schedule(ctx context.Context, m *store.Message) error {
 	return over(err)
 }
 
-// fill takes what m does not say from the queue's settings.
+// fill sets the fields that m does not set from the queue's settings.
 func (m *Message) fill(sent *store.Message, settings *store.Settings) {
 	if m.MaxAttempts == 0 && settings.MaxAttempts != 0 {
 		sent.MaxAttempts = settings.MaxAttempts
@@ -175,8 +176,8 @@ func (m *Message) fill(sent *store.Message, settings *store.Settings) {
 	}
 }
 
-// learnFor is learn, but reads the settings anew if a body is too large for what is
-// known: the limit may have been raised.
+// learnFor is learn, but reads the settings again if a body is too large for the known ones: the
+// limit may have been raised.
 func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) {
 	settings, err := q.learn(ctx)
 	if err == nil && body > settings.MaxBody && body <= store.MaxBody {
@@ -185,7 +186,7 @@ func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) 
 	return settings, err
 }
 
-// identify gives a message its id, which says its partition, or checks the one it has.
+// identify gives a message its id, which has its partition, or checks the id that it has.
 func (q *Queue) identify(m *store.Message, partitions int) error {
 	m.Of = partitions
 	named, home := route.ByNames(m, partitions)
@@ -206,12 +207,12 @@ func (q *Queue) identify(m *store.Message, partitions int) error {
 	return nil
 }
 
-// defaultMaxAttempts is what a message without MaxAttempts gets: with [DefaultBackoff], 25
+// defaultMaxAttempts is the MaxAttempts of a message that sets none: with [DefaultBackoff], 25
 // attempts take about 20 days, so that an outage of a weekend makes no dead letters.
 const defaultMaxAttempts = 25
 
-// plain returns m as the store takes it, without an id if it has none, or what is
-// wrong with it.
+// plain returns m in the form of the store, without an id if it has none, or an error if it is
+// invalid.
 func (m *Message) plain() (store.Message, error) {
 	due, delay, err := Schedule{Delay: m.Delay, Due: m.Due}.spans()
 	if err != nil {
@@ -250,7 +251,7 @@ func (m *Message) dedupID() store.DedupID {
 	return store.NewDedupID(m.DedupID)
 }
 
-// parseID is store.ParseID with a hint for a likely mistake.
+// parseID is store.ParseID, with a hint in the error for a likely mistake.
 func parseID(text string) (store.ID, error) {
 	if strings.HasPrefix(text, keyPrefix) {
 		return store.ID{}, invalid("id", "a key belongs into Message.Key")
