@@ -12,36 +12,36 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// BulkOptions of a call on all messages that a [Filter] chooses. nil means the zero value.
+// BulkOptions are the options of calls for all messages that a [Filter] chooses. nil means the
+// zero value.
 type BulkOptions struct {
 	// DryRun only counts the messages that match.
 	DryRun bool
-	// Spread paces a redrive or a reschedule: the due times of the messages are spread
-	// evenly over this span, in the order in which they died or are due. Each is counted from
-	// the step that it is part of. Default 0: all at once. Up to 10 years.
+	// Spread paces a redrive or a reschedule: the due times of the messages are spread evenly
+	// over this span, in the order in which they died or are due. Each counts from the step in
+	// which the message is changed. Default 0: all at once. Up to 10 years.
 	Spread time.Duration
-	// Progress is called after each step, from the goroutine that makes the call.
+	// Progress is called after each step, in the goroutine of the call.
 	Progress func(BulkProgress)
 }
 
-// BulkProgress is how far a bulk call has got. Messages are first examined and matched, all
-// of them, and then acted on.
+// BulkProgress is the progress of a bulk call. It examines and matches all messages first, then
+// acts on those that match.
 type BulkProgress struct {
 	Examined int // messages
-	Matched  int // of them; what is in other states by then is left alone
-	Done     int // of them
+	Matched  int // of the examined messages
+	Done     int // of the matched messages; those that have changed their state are not counted
 }
 
-// RedriveAll makes the dead messages that a filter chooses live again, with their failures
-// and TTLs forgotten, and returns how many: dead -> ready, or with o.Spread also scheduled.
-// f.State is "" or Dead. A message that is not dead any more when its turn comes is left
-// alone. One whose key another message has by now stays dead, and is an [ErrDuplicate] in
-// the error that is returned, which joins the first 100 of them. Those that die while the
-// call runs are not redriven.
+// RedriveAll makes the dead messages that a filter chooses ready, with their failures and TTLs
+// cleared, and returns how many: dead -> ready, or with o.Spread also scheduled. f.State is "" or
+// Dead. A message that is not dead any more when the call reaches it is not changed. One whose
+// key another message has now stays dead; the returned error joins an [ErrDuplicate] for each of
+// the first 100 of these. Messages that die while the call runs are not redriven.
 //
-// Errors: [ErrInvalid]; [ErrNotFound] for an unknown queue. After any other error the count
-// is of those that are known to be redriven; the call can be repeated. Costs a read of every
-// dead message, a call for each 500 that match, and 24 bytes of memory for each that does.
+// Errors: [ErrInvalid]; [ErrNotFound] for an unknown queue. After any other error the count has
+// those that are known to be redriven; the call can be repeated. It costs a read of every dead
+// message, a call for each 500 that match, and 24 bytes of memory for each match.
 func (q *Queue) RedriveAll(ctx context.Context, f Filter, o *BulkOptions) (int, error) {
 	return q.bulk(ctx, "redrive", f, o, []State{Dead}, func(b *bulk, p store.Partition, batch []target) error {
 		items := make([]store.Redrive, len(batch))
@@ -56,11 +56,11 @@ func (q *Queue) RedriveAll(ctx context.Context, f Filter, o *BulkOptions) (int, 
 	})
 }
 
-// RescheduleAll gives the scheduled and ready messages that a filter chooses a new due
-// time, and returns how many. f.State is "", Scheduled or Ready. A Delay counts from the
-// step that a message is part of. With o.Spread the first message gets the time in to, and
-// the others are spread behind it. A message that is leased, dead or gone when its turn
-// comes is left alone.
+// RescheduleAll gives the scheduled and ready messages that a filter chooses a new due time, and
+// returns how many. f.State is "", Scheduled or Ready. A Delay counts from the step in which a
+// message is changed. With o.Spread the first message gets the time in to, and the others are
+// spread after it. A message that is leased, dead or gone when the call reaches it is not
+// changed.
 //
 // Errors, costs and memory are as those of [Queue.RedriveAll]; a due time more than 10 years
 // ahead is [ErrInvalid].
@@ -95,10 +95,10 @@ func (q *Queue) RescheduleAll(ctx context.Context, f Filter, to Schedule, o *Bul
 	})
 }
 
-// Purge removes the messages that a filter chooses for good, and returns how many. f.State
-// is required: Scheduled, Ready, Dead or Done. A message that is in another state when its turn
-// comes is left alone. With nothing but a state every message that is in it at some time of
-// the call is removed, without being read.
+// Purge removes the messages that a filter chooses for good, and returns how many. f.State is
+// required: Scheduled, Ready, Dead or Done. A message that is in another state when the call
+// reaches it is not removed. If only f.State is set, messages are removed without being read,
+// including those that enter the state during the call.
 //
 // Errors, costs and memory are otherwise as those of [Queue.RedriveAll].
 func (q *Queue) Purge(ctx context.Context, f Filter, o *BulkOptions) (int, error) {
@@ -123,10 +123,10 @@ func (q *Queue) Purge(ctx context.Context, f Filter, o *BulkOptions) (int, error
 type target struct {
 	id   store.ID
 	at   int64 // Record.At
-	rank int   // among all that matched
+	rank int   // index among all messages that matched
 }
 
-// bulk is a call on all messages that match.
+// bulk is a call for all messages that match.
 type bulk struct {
 	*BulkOptions
 	queue    *Queue
@@ -190,7 +190,7 @@ func (b *bulk) run(ctx context.Context) error {
 	return b.actOnAll()
 }
 
-// purgeState removes everything that is in the state, without a look at it.
+// purgeState removes all messages in the state, without reading them.
 func (b *bulk) purgeState(partitions int) error {
 	for index := range partitions {
 		for {
@@ -238,7 +238,7 @@ func (b *bulk) add(r *store.Record) {
 	}
 }
 
-// actOnAll acts on what was found, in the order of Record.At, each partition in steps.
+// actOnAll acts on the matched messages, in the order of Record.At, each partition in steps.
 func (b *bulk) actOnAll() error {
 	slices.SortFunc(b.found, func(x, y target) int {
 		return cmp.Or(cmp.Compare(x.at, y.at), bytes.Compare(x.id[:], y.id[:]))
@@ -272,7 +272,7 @@ func (b *bulk) actOnAll() error {
 func (b *bulk) step(p store.Partition, batch []target) error {
 	before := b.progress.Done
 	err := b.act(b, p, batch)
-	if batch == nil { // nobody has looked at them
+	if batch == nil { // purgeState: no message was read
 		b.progress.Examined += b.progress.Done - before
 		b.progress.Matched += b.progress.Done - before
 	}
@@ -286,13 +286,13 @@ func (b *bulk) report() {
 	}
 }
 
-// offset returns where in Spread a message's place is, in ms.
+// offset returns the position of a message in Spread, in ms.
 func (b *bulk) offset(t target) int64 {
 	return int64(float64(toSpan(b.Spread)) * float64(t.rank) / float64(len(b.found)))
 }
 
-// settle counts a message that was acted on. One that has changed since it matched is left
-// alone, which is no error.
+// settle counts a message that was changed. One whose state has changed since it matched is no
+// error.
 func (b *bulk) settle(t target, r store.PushResult) {
 	switch r.Code {
 	case store.CodeOK:
@@ -303,7 +303,7 @@ func (b *bulk) settle(t target, r store.PushResult) {
 	}
 }
 
-// refusals are errors about single messages, as many as are worth reading.
+// refusals are the errors of single messages, up to a limit.
 type refusals struct {
 	errs []error
 	more int
@@ -319,7 +319,7 @@ func (r *refusals) add(err error) {
 	r.more++
 }
 
-// join returns all of them behind an error of the call as a whole; nil when there is none.
+// join returns the error of the whole call joined with all refusals; nil if there is none.
 func (r *refusals) join(err error) error {
 	if len(r.errs) == 0 {
 		return err

@@ -11,29 +11,29 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Filter chooses messages of a queue. A message must meet every field that is set; the
-// zero Filter chooses all that the call can act on.
+// Filter chooses messages of a queue. A message must match every field that is set; the zero
+// Filter chooses all messages that the call can act on.
 //
-// Filters are evaluated by the library over pages of the queue's messages, whose bodies are
-// not read for it, so a call costs a read of every message in the states that it is about.
+// The library evaluates filters over pages of the queue's messages, without their bodies. So a
+// call reads every message in the states that it is about.
 type Filter struct {
 	State State // "": every state that the call is about
-	// Key is a pattern for the key: * stands for any text, also none, ? for any one
-	// character, [a-z] for one of a set, [^a-z] for one not in it, and \ takes the special
-	// meaning from the character behind it. A message without a key matches only "".
+	// Key is a pattern for the key: * stands for any text, also none, ? for any one character,
+	// [a-z] for one of a set, [^a-z] for one not in it, and \ makes the next character an
+	// ordinary one. A message without a key matches only "".
 	Key     string
-	Headers map[string]string // each must be there, with exactly this value
+	Headers map[string]string // a message must have each of these, with exactly this value
 	Failure string            // must be contained in Record.LastFailure
-	Due     TimeRange         // of scheduled and ready messages; no others are chosen
+	Due     TimeRange         // of scheduled and ready messages; others do not match
 	Sent    TimeRange         // by the producers' clocks
-	Died    TimeRange         // of dead messages; no others are chosen
-	Ended   TimeRange         // of done messages; no others are chosen
-	// MinAttempts is how often the message must have been delivered, the delivery that is
-	// under way included.
+	Died    TimeRange         // of dead messages; others do not match
+	Ended   TimeRange         // of done messages; others do not match
+	// MinAttempts is how often the message must have been delivered, including a current
+	// delivery.
 	MinAttempts int
 }
 
-// TimeRange is the instants from From, included, to To, excluded. A zero From or To is no
+// TimeRange has the instants from From (inclusive) to To (exclusive). A zero From or To is no
 // bound.
 type TimeRange struct{ From, To time.Time }
 
@@ -91,7 +91,7 @@ func (f Filter) matcher(states ...State) (*matcher, error) {
 	return m, m.compileKey()
 }
 
-// keep leaves only those states that have the instant which r is about.
+// keep removes the states in which messages do not have the instant that r limits.
 func (m *matcher) keep(field string, r TimeRange, with ...State) error {
 	if !r.set() {
 		return nil
@@ -138,7 +138,7 @@ func (m *matcher) match(r *store.Record) bool {
 	return true
 }
 
-// past reports whether r and all behind it in the list of their state do not match.
+// past reports whether neither r nor any message after it in the list of its state matches.
 func (m *matcher) past(r *store.Record) bool { return m.at(State(r.State)).endsBefore(r.At) }
 
 // at returns the bounds of Record.At in a state.
@@ -161,8 +161,8 @@ func stateNames(states []State) string {
 	return strings.Join(names, ", ")
 }
 
-// globPattern compiles a pattern for keys or names of queues, as [Filter] has them; field
-// is named when something is wrong with it.
+// globPattern compiles a pattern for keys or names of queues, in the syntax of [Filter]. Its
+// errors name field.
 func globPattern(field, glob string) (*regexp.Regexp, error) {
 	if !utf8.ValidString(glob) {
 		return nil, invalid(field, "the pattern %+.64q is not UTF-8", glob)
@@ -234,8 +234,8 @@ func globSet(glob []rune) (text string, size int, problem string) {
 	return b.String(), at + 1, ""
 }
 
-// globRune returns the first character of a pattern, taken literally, and how many of the
-// pattern say it; 0 if it ends with a \.
+// globRune returns the first literal character of a pattern, and its length in the pattern; 0 if
+// the pattern ends with a \.
 func globRune(glob []rune) (r rune, size int) {
 	if glob[0] != '\\' {
 		return glob[0], 1

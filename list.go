@@ -12,12 +12,12 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// ListOptions chooses messages and how they are returned. The zero value is the first 100
-// messages without their bodies.
+// ListOptions are the options of [Queue.List]. The zero value chooses the first 100 messages,
+// without their bodies.
 type ListOptions struct {
 	Filter    Filter // with Filter.State "": messages of all states
 	Cursor    string // Page.Next of the page before; "": the first page
-	Limit     int    // messages to look at for a page, up to 1000; default 100
+	Limit     int    // messages to examine for a page, up to 1000; default 100
 	BodyLimit int    // bytes of each body to return; default 0: none, see Record.BodySize
 }
 
@@ -27,15 +27,15 @@ type Page struct {
 	Next    string // ListOptions.Cursor for the next page; "": there is none
 }
 
-// listedStates are all states, in the order in which they are listed: that in which a
-// message goes through them, so that one which moves on meanwhile is rather seen twice than
-// missed.
+// listedStates are all states in the order in which they are listed. It is the order in which a
+// message goes through them, so that a message which changes its state meanwhile is usually seen
+// twice and not missed.
 func listedStates() []State { return []State{Scheduled, Ready, Leased, Dead, Done} }
 
-// List returns a page of the messages that a filter chooses: first all scheduled ones, then
-// the ready, the leased, the dead and the done ones, those in a state partition by partition, in the
-// order of Record.At. A page looks at up to o.Limit messages and holds those that match: it
-// may hold fewer, even none, though more follow; go on until Page.Next is "", or use
+// List returns a page of the messages that a filter chooses: first all scheduled ones, then the
+// ready, the leased, the dead and the done ones, those in a state partition by partition, in the
+// order of Record.At. A page examines up to o.Limit messages and has those that match: it may
+// have fewer, even none, although more follow. Continue until Page.Next is "", or use
 // [Queue.Messages]. A message that changes its state meanwhile may be missed or seen twice.
 // Errors: [ErrInvalid], [ErrNotFound] for an unknown queue.
 func (q *Queue) List(ctx context.Context, o ListOptions) (Page, error) {
@@ -46,9 +46,9 @@ func (q *Queue) List(ctx context.Context, o ListOptions) (Page, error) {
 	return page, fail("list", q.name, "", err)
 }
 
-// Messages returns all messages that a filter chooses, in the order of [Queue.List], from
-// o.Cursor on. They are read o.Limit at a time, while the loop runs; it may end at any time.
-// An error ends the iteration: it comes once, with the zero Record, and is that of List.
+// Messages returns all messages that match o.Filter, in the order of [Queue.List], from o.Cursor
+// on. They are read o.Limit at a time while the loop runs, which may end at any time. An error of
+// List ends the iteration: it is yielded once, with the zero Record.
 //
 //	for m, err := range orders.Messages(ctx, dueq.ListOptions{Filter: dueq.Filter{Key: "tenant-7/*"}}) {
 //		if err != nil {
@@ -123,8 +123,8 @@ func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
 
 const defaultLimit = 100
 
-// place is where a page begins. As text, in cursors, it is the letter of the state,
-// the partition, a dot, and the store's own cursor.
+// place is where a page begins. Its text in a cursor is the letter of the state, the partition, a
+// dot, and the cursor of the store.
 type place struct {
 	state State // "": nowhere
 	index int
@@ -138,7 +138,7 @@ func (p place) String() string {
 	return string(p.state.letter()) + strconv.Itoa(p.index) + "." + p.rest
 }
 
-// letter names a state in cursors.
+// letter returns the letter of a state in cursors.
 func (s State) letter() byte {
 	if s == Done {
 		return 'e' // the first one is that of Dead
@@ -146,7 +146,7 @@ func (s State) letter() byte {
 	return s[0]
 }
 
-// next returns where the next page begins, the store's next cursor being rest.
+// next returns where the next page begins, where rest is the store's next cursor.
 func (p place) next(rest string, partitions int, states []State) place {
 	if rest != "" {
 		return place{p.state, p.index, rest}
@@ -160,7 +160,7 @@ func (p place) next(rest string, partitions int, states []State) place {
 	return place{}
 }
 
-// parseCursor reads the text of a place that is in one of the states.
+// parseCursor parses the text of a place in one of the states.
 func parseCursor(text string, states []State) (place, error) {
 	if text == "" {
 		return place{state: states[0]}, nil
@@ -174,10 +174,10 @@ func parseCursor(text string, states []State) (place, error) {
 	return place{states[i], index, rest}, nil
 }
 
-// State is where a message is.
+// State is the state of a message.
 type State string
 
-// The four states of a live message, and that of one that has ended, for as long as
+// The four states of a live message, and Done, the state of one that has ended, for as long as
 // Settings.History keeps it.
 const (
 	Scheduled = State(store.Scheduled) // due later
@@ -197,7 +197,7 @@ const (
 	EndingExpired   = Ending(store.EndingExpired)   // its TTL passed before it was delivered
 )
 
-// Record is a message as the store has it.
+// Record is a message in the store.
 type Record struct {
 	ID       string
 	Queue    string
@@ -216,20 +216,22 @@ type Record struct {
 	Failures    int       // deliveries that failed, since the last redrive or [Again]
 	Snoozes     int       // deliveries that were snoozed, likewise
 	MaxAttempts int
-	// LastFailure is the last text that was given with the end of a delivery, up to 1 KiB: of
-	// an error, "snoozed: " and a reason, or "lease ran out". "" if none.
+	// LastFailure is the text of the last failure or snooze, up to 1 KiB: that of an error,
+	// "snoozed: " and a reason, or "lease ran out". "" if there was none.
 	LastFailure string
 	Cancelling  bool // leased, and its holder has been asked to stop
-	// Holder is the consumer that has a leased message: ConsumeOptions.Name or Options.Name, and
-	// what makes it unique. "" where it is not known: in a file: store after it was opened again,
-	// and where too many consumers share a partition, 1023 in Redis, 127 in other stores.
+	// Holder is the consumer that holds a leased message: ConsumeOptions.Name or Options.Name,
+	// with a suffix that makes it unique. It is "" if it is not known: in a file: store after it
+	// was opened again, and if more than 1023 consumers share a partition in Redis, or 127 in
+	// other stores.
 	Holder string
 	Ending Ending // done: how it ended
 	Repeat Repeat
 }
 
-// Get returns a message with its whole body: live, dead or, where Settings.History keeps it,
-// done. Errors: [ErrNotFound] when there is no such message (any more), [ErrInvalid], [ErrCorrupt] when it cannot be read.
+// Get returns a message with its whole body: a live or dead one or, if Settings.History keeps it,
+// a done one. Errors: [ErrNotFound] when there is no such message (any more), [ErrInvalid],
+// [ErrCorrupt] when it cannot be read.
 func (q *Queue) Get(ctx context.Context, ref Ref) (Record, error) {
 	if err := q.guard(ctx); err != nil {
 		return Record{}, fail("get", q.name, ref.String(), err)

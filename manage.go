@@ -10,8 +10,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Cancel removes a message that is scheduled or ready. With nil it is gone: it was not and
-// will not be delivered.
+// Cancel removes a message that is scheduled or ready. After nil the message is gone: it is not
+// delivered any more.
 //
 // Errors: [ErrRunning] when the message is leased: its holder has been asked to stop (the
 // context of its handler ends with [ErrCancelled]) and may still finish it, but it is never
@@ -27,12 +27,12 @@ func (q *Queue) Cancel(ctx context.Context, ref Ref) error {
 	})
 }
 
-// Reschedule gives a message that is scheduled or ready a new due time. With nil it has it.
+// Reschedule gives a message that is scheduled or ready a new due time. nil means that it has it.
 //
-// Errors, after which it is as it was: [ErrRunning] when the message is leased, [ErrDead]
+// Errors after which the message is unchanged: [ErrRunning] when the message is leased, [ErrDead]
 // for a dead letter (see [Queue.Redrive]), [ErrNotFound] when there is no such message,
-// [ErrInvalid], also for a due time more than 10 years ahead. After any other error it may
-// have been moved; repeating the call is safe. Costs one round trip.
+// [ErrInvalid], also for a due time more than 10 years ahead. After any other error it may have
+// been moved; repeating the call is safe. Costs one round trip.
 func (q *Queue) Reschedule(ctx context.Context, ref Ref, to Schedule) error {
 	return q.move(ctx, "reschedule", ref, func(p store.Partition, ref store.Ref) ([]store.Code, error) {
 		due, delay, err := to.spans()
@@ -54,7 +54,7 @@ func (s Schedule) spans() (due, delay int64, err error) {
 	return toInstant(s.Due), toSpan(s.Delay), nil
 }
 
-// move does something to one message that needs it not to be leased.
+// move changes one message that must not be leased.
 func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Partition, store.Ref) ([]store.Code, error)) error {
 	if err := q.guard(ctx); err != nil {
 		return fail(op, q.name, ref.String(), err)
@@ -76,16 +76,15 @@ func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Part
 	return fail(op, q.name, ref.String(), err)
 }
 
-// Redrive makes dead messages due now, with their failures and TTLs forgotten, and returns
-// how many: dead -> ready. Without refs it does nothing and returns 0, nil; for every dead
-// message see [Queue.RedriveAll].
+// Redrive makes dead messages due now, with their failures and TTLs cleared, and returns how
+// many: dead -> ready. Without refs it does nothing and returns 0, nil; for every dead message
+// see [Queue.RedriveAll].
 //
-// The error joins an [*Error] for each message that was not redriven, with the ref in
-// Error.ID: [ErrNotFound] when there is no such dead message, [ErrDuplicate] when another
-// message has its key (Error.Holder). All others are redriven. With [ErrInvalid] for one of
-// the refs nothing is done. After any other error the count is of those that are known to
-// be redriven; the call can be repeated. Costs a call for each partition and 500 messages,
-// and one for each key.
+// The error joins an [*Error] for each message that was not redriven, with the ref in Error.ID:
+// [ErrNotFound] when there is no such dead message, [ErrDuplicate] when another message has its
+// key (Error.Holder). All others are redriven. With [ErrInvalid] for one of the refs nothing is
+// done. After any other error the count has those that are known to be redriven; the call can be
+// repeated. It costs a call for each partition and 500 messages, and one for each key.
 func (q *Queue) Redrive(ctx context.Context, refs ...Ref) (int, error) {
 	return q.each(ctx, "redrive", refs, func(p store.Partition, ids []store.ID) ([]store.PushResult, error) {
 		items := make([]store.Redrive, len(ids))
@@ -122,7 +121,7 @@ func (q *Queue) Delete(ctx context.Context, refs ...Ref) (int, error) {
 	})
 }
 
-// each does something to several messages, in calls of at most store.MaxBatch.
+// each changes several messages, in calls of at most store.MaxBatch.
 func (q *Queue) each(ctx context.Context, op string, refs []Ref, do func(store.Partition, []store.ID) ([]store.PushResult, error)) (int, error) {
 	found, refused, err := q.resolveAll(ctx, op, refs)
 	if err != nil {
@@ -153,8 +152,8 @@ type found struct {
 	refs  map[store.ID]Ref
 }
 
-// resolveAll finds the messages that refs name. refused has an error for each key that
-// names none; err is why nothing can be done at all.
+// resolveAll finds the messages that refs name. refused has an error for each key that names
+// none; err is an error because of which nothing can be done.
 func (q *Queue) resolveAll(ctx context.Context, op string, refs []Ref) (f found, refused []error, err error) {
 	if err := q.guard(ctx); err != nil {
 		return f, nil, fail(op, q.name, "", err)
@@ -220,11 +219,11 @@ type Stats struct {
 	Dead      int64 // dead letters
 	Done      int64 // messages that have ended and are kept, see Settings.History
 
-	// OldestReady is for how long the oldest ready message has been due; 0 if none is.
+	// OldestReady is how long the oldest ready message has been due; 0 if none is ready.
 	OldestReady time.Duration
 	Consumers   int // that run now, as far as the store knows; each reports every 10 s
-	// Remembered is how many messages that are gone are still recognized when they are sent
-	// again (see Settings.DedupFor); it can count some whose time is over.
+	// Remembered is how many messages that are gone are still recognized when they are sent again
+	// (see Settings.DedupFor); it can include some whose time has passed.
 	Remembered int64
 	Counters   Counters
 }
@@ -232,15 +231,15 @@ type Stats struct {
 // Counters count what happened in a queue since it was made.
 type Counters struct {
 	Sent         int64 // messages stored
-	Delivered    int64 // deliveries, the repeated ones too
+	Delivered    int64 // deliveries, including repeated ones
 	Acked        int64
 	Nacked       int64 // failures that handlers reported
-	Released     int64 // deliveries given back unharmed
+	Released     int64 // deliveries released without a failure
 	Snoozed      int64 // deliveries postponed without a failure
-	Repeated     int64 // occurrences that were done, and followed by another
+	Repeated     int64 // occurrences that ended and were followed by another
 	Rejected     int64
 	LeaseLost    int64 // leases that ran out
-	DeadLettered int64 // messages that became dead letters, each time that they did
+	DeadLettered int64 // times that a message became a dead letter
 	Cancelled    int64 // removed by a cancel
 	Replaced     int64 // removed by a send with Replace
 	Expired      int64 // removed after their TTL
@@ -249,7 +248,7 @@ type Counters struct {
 	DeadExpired  int64 // dead letters removed because of Settings.DeadRetention or MaxDead
 	Duplicates   int64 // sends refused because of their key
 	Deduplicated int64 // sends that stored nothing because of their DedupID, or the ID of a message that is gone
-	Forgotten    int64 // messages that were gone and forgotten before their time (see Settings.DedupFor)
+	Forgotten    int64 // messages that were gone and forgotten before DedupFor had passed (see Settings.DedupFor)
 }
 
 // Gone returns how many messages have left the queue. At every instant
@@ -296,22 +295,22 @@ func toStats(s *store.Stats) Stats {
 	}
 }
 
-// Problem is one thing that [Queue.Check] found wrong.
+// Problem is one inconsistency that [Queue.Check] found.
 type Problem struct {
-	ID   string // what it concerns, such as the id of a message; "" for a whole partition or queue
+	ID   string // the element, such as the id of a message; "" for a whole partition or queue
 	Text string
 }
 
-// Report is what [Queue.Check] found.
+// Report is the result of [Queue.Check].
 type Report struct {
-	Examined int       // elements looked at: messages, leases, keys
-	Problems []Problem // none: all is well
+	Examined int       // examined elements: messages, leases, keys
+	Problems []Problem // none: the queue is consistent
 }
 
-// Check audits the whole queue in bounded steps, while it is in use: every message is
-// in exactly one state, nothing points nowhere, the counters add up. It changes
-// nothing. Costs a read of every message. Errors: [ErrNotFound] for an unknown queue;
-// with any error the report covers what was looked at before.
+// Check audits the whole queue in bounded steps, while it is in use: every message is in exactly
+// one state, every reference has a target, the counters add up. It changes nothing. Costs a read
+// of every message. Errors: [ErrNotFound] for an unknown queue; with any error the report has the
+// results until then.
 func (q *Queue) Check(ctx context.Context) (Report, error) {
 	if err := q.guard(ctx); err != nil {
 		return Report{}, fail("check", q.name, "", err)

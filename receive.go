@@ -13,7 +13,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// ReceiveOptions of one [Queue.Receive].
+// ReceiveOptions are the options of [Queue.Receive].
 type ReceiveOptions struct {
 	Max   int           // deliveries wanted, up to 500; default 1
 	Wait  time.Duration // for a message to become due, up to 1 minute; default 0: not at all
@@ -25,19 +25,20 @@ const (
 	maxWait      = time.Minute
 )
 
-// Receive leases messages that are due: ready -> leased. If none is, it waits for up
-// to c.Wait and then returns none and no error. Each delivery must be settled (Ack,
-// Nack, Release, Reject) before its lease ends, or extended; else it comes back. For a
-// loop with workers, leases that extend themselves and retries, use [Queue.Consume].
+// Receive leases messages that are due: ready -> leased. If none is due, it waits for up to
+// c.Wait and then returns none and no error. Each delivery must be settled (Ack, Nack, Release,
+// Reject) before its lease ends, or extended; otherwise the message is delivered again. For a
+// loop with workers, automatic extension of leases and retries, use [Queue.Consume].
 //
-// Errors: [ErrInvalid], [ErrNotFound] for an unknown queue, which is not made, [ErrPaused] (at once, whatever c.Wait), [ErrUnavailable] (after
-// trying for c.Wait; of a queue with several partitions also when one of them does not
-// answer and the others have nothing), [ErrClosed], the error of ctx. A message that is handed over after
-// ctx has ended is released at once and has lost no attempt. Costs one round trip, and one
-// more when a message is on its last attempt or its last lease ran out: the store records
-// that it is about to be handled. While waiting, one every 2 s and one for each message
-// that comes. The first wait for a queue subscribes to its hints, which is one connection to
-// Redis for all that wait, and is kept until nobody has waited for a minute.
+// Errors: [ErrInvalid], [ErrNotFound] for an unknown queue, which is not made, [ErrPaused] (at
+// once, whatever c.Wait), [ErrUnavailable] (after trying for c.Wait; also when one of several
+// partitions does not answer and the others have nothing), [ErrClosed], the error of ctx. A
+// message that is claimed after ctx has ended is released at once and loses no attempt. Receive
+// costs one round trip, and one more when a message is on its last attempt or its last lease ran
+// out: then the store records that it is about to be handled. While Receive waits it costs one
+// every 2 s and one for each message that becomes due. The first wait for a queue subscribes to
+// its hints, which costs one connection to Redis for all waiting callers; it is kept until no
+// caller has waited for a minute.
 func (q *Queue) Receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, error) {
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("receive", q.name, "", err)
@@ -69,7 +70,7 @@ func (c ReceiveOptions) complete() (ReceiveOptions, error) {
 	return c, checkLease(cmp.Or(c.Lease, defaultLease))
 }
 
-// receive polls, for as long as it is to wait.
+// receive polls for up to c.Wait.
 func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, error) {
 	found, err := q.bell.Wait(ctx, c.Wait, func() ([]*consumer.Held, time.Duration, error) { return q.poll(ctx, c) })
 	if len(found) == 0 {
@@ -82,7 +83,7 @@ func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, err
 	return deliveries, err
 }
 
-// poll asks the partitions that the queue has now.
+// poll polls the current partitions of the queue.
 func (q *Queue) poll(ctx context.Context, c ReceiveOptions) (found []*consumer.Held, wait time.Duration, err error) {
 	for range 1 + reroutes {
 		var settings store.Settings
@@ -100,8 +101,8 @@ func (q *Queue) poll(ctx context.Context, c ReceiveOptions) (found []*consumer.H
 	return found, wait, err
 }
 
-// pass reports whether a delivery is not for the caller, and has its series go on without it.
-// If that fails, the message comes back when its lease has run out.
+// pass reports whether a delivery is not for the caller, and then settles it so that its series
+// continues. If that fails, the message is delivered again when its lease has run out.
 func (q *Queue) pass(ctx context.Context, held *consumer.Held) bool {
 	v, why := consumer.Passed(held.Delivery, 0)
 	if v == nil {
@@ -113,13 +114,13 @@ func (q *Queue) pass(ctx context.Context, held *consumer.Held) bool {
 	return true
 }
 
-// Delivery is a message handed to a consumer, who holds it until the lease ends or
-// one of the methods settles it. The methods are safe for concurrent use. They are
-// fenced: once the delivery is no longer the current one, they change nothing and
-// return [ErrLeaseLost]. Repeating one after [ErrUnavailable] is safe.
+// Delivery is a message that a consumer holds until the lease ends or one of the methods settles
+// it. The methods are safe for concurrent use. They are fenced: once the delivery is no longer
+// the current one, they change nothing and return [ErrLeaseLost]. Repeating one after
+// [ErrUnavailable] is safe.
 //
-// Inside a handler of [Queue.Consume] none of them is needed: what the handler
-// returns settles the delivery, unless the handler has done so itself.
+// A handler of [Queue.Consume] need not call them: its result settles the delivery, unless the
+// handler has settled it with a method.
 type Delivery struct {
 	ID      string // the same over all deliveries of a message
 	Queue   string
@@ -137,10 +138,10 @@ type Delivery struct {
 	ExpiresAt   time.Time // zero: never
 
 	queue  *Queue
-	held   *consumer.Held // nil: nobody holds it any more
+	held   *consumer.Held // nil: it is not held any more
 	result *ownResult     // in a batch
 	recurs bool
-	early  bool // acked before the handler has seen it
+	early  bool // acked before the handler got it
 }
 
 func newDelivery(q *Queue, d *store.Delivery, held *consumer.Held) *Delivery {
@@ -149,7 +150,7 @@ func newDelivery(q *Queue, d *store.Delivery, held *consumer.Held) *Delivery {
 	return made
 }
 
-// fill makes what the store has handed out a delivery, of the message with an id.
+// fill sets d to a delivery of the store, of the message with an id.
 func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, held *consumer.Held) {
 	*d = Delivery{
 		ID: id, Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
@@ -159,12 +160,12 @@ func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, held *consume
 	}
 }
 
-// IdempotencyKey returns a name for what the handler does: the same in all deliveries of an
-// occurrence of the message, and in no other. It is the ID; from the second occurrence on (see
-// [Repeat] and [Again]) a point and a number follow. Up to 48 bytes of a-z, 0-9 and ".". Keep it
-// with what the handler writes, or hand it to the service that it calls, and a message that is
-// delivered twice is handled once. The dead letter of an occurrence of a recurring message has
-// an ID, and so a key, of its own.
+// IdempotencyKey returns a name for the work of the handler: the same in all deliveries of an
+// occurrence of the message, and different from those of other occurrences and messages. It is
+// the ID; from the second occurrence on (see [Repeat] and [Again]) a point and a number follow.
+// Up to 48 bytes of a-z, 0-9 and ".". Store it with the data that the handler writes, or pass it
+// to the service that it calls, to recognize a message that is delivered twice. The dead letter
+// of an occurrence of a recurring message has another ID, and so another key.
 func (d *Delivery) IdempotencyKey() string {
 	earlier := d.Token - int64(d.Attempt)
 	if earlier == 0 {
@@ -173,62 +174,61 @@ func (d *Delivery) IdempotencyKey() string {
 	return d.ID + "." + strconv.FormatInt(earlier, 10)
 }
 
-// LastAttempt reports whether the message is dead if this delivery fails: d.Failures and
-// one more reach d.MaxAttempts. A handler can then do what is left to do, such as
-// notifying somebody. A rejection makes a message dead before that, and a redrive gives it
-// new attempts.
+// LastAttempt reports whether the message is dead if this delivery fails: d.Failures + 1 >=
+// d.MaxAttempts. A handler can use it to do the last steps, such as a notification. A message can
+// also die before, by a rejection, and a redrive gives it new attempts.
 func (d *Delivery) LastAttempt() bool { return d.Failures+1 >= d.MaxAttempts }
 
-// Ack says that the message is done: leased -> (gone), or of a recurring one that this
-// occurrence is: leased -> scheduled for the next. Errors: [ErrLeaseLost]. A message that is
-// already gone is no error.
+// Ack acknowledges the message: leased -> (gone). Of a recurring message it acknowledges this
+// occurrence: leased -> scheduled for the next. Errors: [ErrLeaseLost]. A message that is already
+// gone is no error.
 func (d *Delivery) Ack(ctx context.Context) error {
 	return d.settleAfter(ctx, store.Ack, 0, nil)
 }
 
-// Nack says that the delivery failed: leased -> scheduled after delay, or dead if its
-// attempts are used up, with the text of reason (may be nil; cut at 1 KiB) as
-// Record.LastFailure. If it was cancelled meanwhile, it is removed. Errors:
-// [ErrInvalid], [ErrLeaseLost], [ErrCancelled] (removed).
+// Nack reports that the delivery failed: leased -> scheduled after delay, or dead if its attempts
+// are used up, with the text of reason (may be nil; cut at 1 KiB) as Record.LastFailure. If it
+// was cancelled meanwhile, it is removed. Errors: [ErrInvalid], [ErrLeaseLost], [ErrCancelled]
+// (removed).
 func (d *Delivery) Nack(ctx context.Context, delay time.Duration, reason error) error {
 	return d.settleAfter(ctx, store.Nack, delay, reason)
 }
 
-// Release gives the message back unharmed: leased -> scheduled after delay (up to 10
-// years), or ready when that is 0, with no failure counted. Errors: [ErrInvalid],
-// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+// Release gives the message back without a failure: leased -> scheduled after delay (up to 10
+// years), or ready when that is 0. Errors: [ErrInvalid], [ErrLeaseLost], [ErrCancelled] (removed,
+// as it was cancelled meanwhile).
 func (d *Delivery) Release(ctx context.Context, delay time.Duration) error {
 	return d.settleAfter(ctx, store.Release, delay, nil)
 }
 
-// Snooze gives the message back because the time for it has not come: leased -> scheduled
-// after delay (up to 10 years), or ready when that is 0. No failure is counted, so it can be
-// snoozed any number of times; Delivery.Snoozes and Record.Snoozes count them. Record.LastFailure
-// becomes "snoozed: " and the reason, or "snoozed" (cut at 1 KiB). Errors: [ErrInvalid],
-// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+// Snooze puts the message off: leased -> scheduled after delay (up to 10 years), or ready when
+// that is 0. No failure is counted, so it can be snoozed any number of times; Delivery.Snoozes
+// and Record.Snoozes count them. Record.LastFailure becomes "snoozed: " and the reason, or
+// "snoozed" (cut at 1 KiB). Errors: [ErrInvalid], [ErrLeaseLost], [ErrCancelled] (removed, as it
+// was cancelled meanwhile).
 func (d *Delivery) Snooze(ctx context.Context, delay time.Duration, reason string) error {
 	return d.settleAfter(ctx, store.Snooze, delay, &consumer.SnoozeError{Reason: reason})
 }
 
-// Again says that this occurrence of the message is done, and schedules the next one, in one
-// step: leased -> scheduled as to says. See the verdict [Again]. Errors: [ErrInvalid] and
-// [ErrTooLarge] (nothing was changed; the delivery is held still), [ErrQueueFull] (for a new body), [ErrLeaseLost],
-// [ErrCancelled] (removed, as it was cancelled meanwhile).
+// Again acknowledges this occurrence of the message and schedules the next one, in one step:
+// leased -> scheduled as to says. See the verdict [Again]. Errors: [ErrInvalid] and [ErrTooLarge]
+// (nothing was changed; the delivery is still held), [ErrQueueFull] (for a new body),
+// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
 func (d *Delivery) Again(ctx context.Context, to Schedule, o *AgainOptions) error {
 	return d.settleBy(ctx, string(store.Again), Again(to, o))
 }
 
-// Reject makes the message a dead letter, whatever its attempts: leased -> dead, with
-// the text of reason (may be nil; cut at 1 KiB) as Record.LastFailure. Of a message with
-// [Repeat], this occurrence becomes one and the message is scheduled for the next. Errors:
-// [ErrLeaseLost], [ErrCancelled] (removed, as it was cancelled meanwhile).
+// Reject makes the message a dead letter, whatever its attempts: leased -> dead, with the text of
+// reason (may be nil; cut at 1 KiB) as Record.LastFailure. With [Repeat], this occurrence becomes
+// a dead letter and the message is scheduled for the next. Errors: [ErrLeaseLost], [ErrCancelled]
+// (removed, as it was cancelled meanwhile).
 func (d *Delivery) Reject(ctx context.Context, reason error) error {
 	return d.settleAfter(ctx, store.Reject, 0, reason)
 }
 
-// Extend makes the lease end span from now at the earliest: 1 s to 12 h; it never
-// shortens it. Errors: [ErrInvalid]; [ErrLeaseLost], also when the message is gone;
-// [ErrCancelled]: extended, but the message was cancelled and should be given up.
+// Extend makes the lease end span from now at the earliest: 1 s to 12 h; it never shortens it.
+// Errors: [ErrInvalid]; [ErrLeaseLost], also when the message is gone; [ErrCancelled]: extended,
+// but the message was cancelled and the work on it should stop.
 func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
 	err := d.unusable(ctx)
 	switch {
@@ -241,10 +241,10 @@ func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
 	return fail("extend", d.Queue, d.ID, err)
 }
 
-// Settle settles the delivery by what a handler returned for it, as [Queue.Consume] does: nil
-// acks it, the errors that [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] return do what they say,
-// any other error nacks it with [DefaultBackoff]. It is for handlers that are called on what
-// [Queue.Receive] returned. Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was
+// Settle settles the delivery by the result of a handler, as [Queue.Consume] does: nil acks it,
+// the errors of [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] choose the verdict,
+// any other error nacks it with [DefaultBackoff]. It is for handlers that are called with
+// deliveries of [Queue.Receive]. Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was
 // cancelled meanwhile); verdict itself is not among them.
 func (d *Delivery) Settle(ctx context.Context, verdict error) error {
 	verdict = d.admit(ctx, verdict)
@@ -261,8 +261,8 @@ func refused(err error) bool {
 	return errors.Is(err, ErrInvalid) || errors.Is(err, ErrDuplicate) || errors.Is(err, ErrQueueFull)
 }
 
-// settleBy is Settle for a verdict that must be the one asked for: what is wrong with it is
-// returned, not taken for a failure of the handler.
+// settleBy is Settle, except that an invalid verdict is returned as an error and does not count
+// as a failure of the handler.
 func (d *Delivery) settleBy(ctx context.Context, op string, verdict error) error {
 	verdict = d.admit(ctx, verdict)
 	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
@@ -272,8 +272,8 @@ func (d *Delivery) settleBy(ctx context.Context, op string, verdict error) error
 	return d.settle(ctx, v)
 }
 
-// admit returns verdict, or what is wrong with it and only the queue knows. What it returns for
-// a Next does the rest of it: some messages have been sent.
+// admit returns verdict, or an error if the queue does not allow it. For a Next it sends the
+// messages that are sent before the ack, and returns a verdict for the rest.
 func (d *Delivery) admit(ctx context.Context, verdict error) error {
 	if verdict == nil {
 		return nil
@@ -314,7 +314,8 @@ func failureOf(reason error) string {
 	return fmt.Sprint(reason)
 }
 
-// unusable returns why nothing can be said about the delivery, if there is a reason.
+// unusable returns the reason why the delivery cannot be settled or extended, nil if there is
+// none.
 func (d *Delivery) unusable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -333,16 +334,14 @@ func (d *Delivery) settle(ctx context.Context, v consumer.Verdict) error {
 	return fail(string(v.Verdict), d.Queue, d.ID, err)
 }
 
-// AckAll acks deliveries, of one [Queue.Receive] or of several, in as few calls as it can:
-// one for each 500 of a partition. It tries all of them and returns the errors of those
-// that it could not ack, joined: each is an [*Error] with the message's id, as that of
-// [Delivery.Ack].
+// AckAll acks deliveries, of one or more calls of [Queue.Receive], in as few calls as possible:
+// one for each 500 of a partition. It tries all of them and returns the joined errors of those
+// that it could not ack: each is an [*Error] with the message's id, as from [Delivery.Ack].
 func AckAll(ctx context.Context, deliveries []*Delivery) error {
 	return settleAll(ctx, deliveries, store.Ack, 0, nil)
 }
 
-// NackAll nacks deliveries, as [AckAll] acks them, with the delay and reason of
-// [Delivery.Nack].
+// NackAll nacks deliveries in the way of [AckAll], with the delay and reason of [Delivery.Nack].
 func NackAll(ctx context.Context, deliveries []*Delivery, delay time.Duration, reason error) error {
 	return settleAll(ctx, deliveries, store.Nack, delay, reason)
 }

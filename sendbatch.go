@@ -13,16 +13,15 @@ import (
 // seqBatch is how many messages SendSeq takes from its iterator at a time.
 const seqBatch = 5_000
 
-// SendBatch sends messages in as few calls as it can: at most 500 messages and 1 MiB
-// each. It is not atomic: every message has its own result, in order, to be read as that of
-// a [Queue.Send]; a message that is refused does not keep others from being stored. Messages
-// are stored in order within a partition, so of two with the same key the second is
-// [ErrDuplicate]. No messages: nothing happens, and there are no results.
+// SendBatch sends messages in as few calls as possible, of at most 500 messages and 1 MiB each.
+// It is not atomic: every message has its own result, in order, with the meaning of a result of
+// [Queue.Send]. A refused message does not affect the others. Messages are stored in order within
+// a partition, so of two with the same key the second is [ErrDuplicate]. Without messages it
+// makes no call and returns no results.
 //
 // The error is for the batch as a whole: [ErrInvalid] for a bad queue name, [ErrClosed], the
-// error of a ctx that had ended before, or why the queue's settings could not be read;
-// nothing was stored then. It is nil when messages have failed: see
-// [SendResults.FirstErr].
+// error of a ctx that had ended before, or an error of reading the queue's settings; then nothing
+// was stored. It is nil when messages have failed: see [SendResults.FirstErr].
 func (q *Queue) SendBatch(ctx context.Context, messages []Message) (SendResults, error) {
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("send", q.name, "", err)
@@ -66,11 +65,10 @@ func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults,
 	return results, nil
 }
 
-// SendSeq is [Queue.SendBatch] for messages that need not be in memory at the same time: it
-// takes up to 5,000 from the iterator, sends them, yields their results in order, and goes
-// on. What SendBatch would return as the error of the whole batch is the result of each of
-// these messages. When the caller stops, up to 5,000 messages whose results it has not
-// seen may have been sent.
+// SendSeq is [Queue.SendBatch] for messages that need not be in memory at the same time: it takes
+// up to 5,000 from the iterator, sends them, yields their results in order, and continues. An
+// error of the whole batch is the result of each of these messages. When the caller stops, up to
+// 5,000 messages whose results it has not seen may have been sent.
 func (q *Queue) SendSeq(ctx context.Context, messages iter.Seq[Message]) iter.Seq[SendResult] {
 	return func(yield func(SendResult) bool) {
 		batch := make([]Message, 0, seqBatch)
@@ -92,7 +90,7 @@ func (q *Queue) SendSeq(ctx context.Context, messages iter.Seq[Message]) iter.Se
 	}
 }
 
-// sendAll is SendBatch with a result for each message whatever happens.
+// sendAll is SendBatch with a result for each message, also after an error of the whole batch.
 func (q *Queue) sendAll(ctx context.Context, messages []Message) SendResults {
 	results, err := q.SendBatch(ctx, messages)
 	if err == nil {
@@ -105,7 +103,7 @@ func (q *Queue) sendAll(ctx context.Context, messages []Message) SendResults {
 	return results
 }
 
-// rerouted returns those of the places whose messages need another partition.
+// rerouted returns the places whose messages need another partition.
 func rerouted(results SendResults, places []int) []int {
 	var again []int
 	for _, i := range places {
@@ -116,21 +114,21 @@ func rerouted(results SendResults, places []int) []int {
 	return again
 }
 
-// batch is a SendBatch under way.
+// batch is the state of a SendBatch.
 type batch struct {
 	queue      *Queue
 	results    SendResults
 	partitions map[int]*share
-	keyless    *share // whose turn it is
-	count      int    // messages and bytes given to it in this turn
+	keyless    *share // that gets the next keyless message
+	count      int    // messages and bytes that it got since it became keyless
 	bytes      int
 }
 
-// share is what goes to one partition, in order.
+// share has the messages for one partition, in order.
 type share struct {
 	partition store.Partition
 	messages  []store.Message
-	places    []int // of the messages in the batch
+	places    []int // indexes of the messages in the batch
 }
 
 // add gives a message its partition, or its error.
@@ -160,7 +158,8 @@ func (b *batch) place(ctx context.Context, i int, m *store.Message, settings *st
 	}
 	s := b.share(m.ID.Partition())
 	if s.messages == nil {
-		// Keyless messages go on to the next partition when a call is full, others anywhere.
+		// Keyless messages go to the next partition when a call is full; the others are spread
+		// over all partitions.
 		expected := min(len(b.results)-i, store.MaxBatch)
 		if b.keyless != s {
 			expected = expected/settings.Partitions + 1
@@ -172,8 +171,7 @@ func (b *batch) place(ctx context.Context, i int, m *store.Message, settings *st
 	return nil
 }
 
-// turn returns the partition for a message that may go to any: the same one until a
-// whole call is full.
+// turn returns the partition for a message that may go to any: the same one until a call is full.
 func (b *batch) turn(m *store.Message, partitions int) *share {
 	size := m.Size()
 	if b.keyless == nil || b.count == store.MaxBatch || b.bytes+size > store.MaxBatchBytes {
@@ -193,7 +191,7 @@ func (b *batch) share(index int) *share {
 	return s
 }
 
-// send pushes to all partitions at a time, and to each in order.
+// send pushes to all partitions at the same time, and to each in order.
 func (b *batch) send(ctx context.Context) {
 	var sending sync.WaitGroup
 	for _, s := range b.partitions {
@@ -227,7 +225,7 @@ func (b *batch) sendShare(ctx context.Context, s *share) {
 	}
 }
 
-// settleKnown takes the messages out of s whose outcome is known without a push.
+// settleKnown removes the messages from s whose outcome is known without a push.
 func (b *batch) settleKnown(s *share, known map[store.ID]producer.Outcome) {
 	if len(known) == 0 {
 		return

@@ -13,77 +13,77 @@ import (
 // Settings of a queue. They are kept in the store and are the same for all its clients. A
 // queue that was made by its first message or consumer has the defaults.
 type Settings struct {
-	// Partitions is into how many parts the queue is divided, so that several servers or
-	// cores can work on it: 1 to 1024. Default 1. It is fixed once the queue exists.
+	// Partitions is the number of parts into which the queue is divided, so that several servers
+	// or cores can work on it: 1 to 1024. Default 1. It is fixed once the queue exists.
 	Partitions int
 	// MaxBody is the size of the largest body, in bytes: 1 to 4 MiB. Default 256 KiB.
 	MaxBody int
-	// MaxMessages is how many messages the queue holds at most, dead letters not counted.
-	// Each partition holds an equal share of them, one at least, so a Send can return
-	// [ErrQueueFull] while other partitions have room. Default 0: no limit.
+	// MaxMessages is the maximum number of messages in the queue, not counting dead letters. Each
+	// partition holds an equal share of them, at least one, so a Send can return [ErrQueueFull]
+	// while other partitions have room. Default 0: no limit.
 	MaxMessages int64
-	// Paused: nothing is handed out. Only [Queue.Pause] and [Queue.Resume] change it.
+	// Paused: no messages are handed out. Only [Queue.Pause] and [Queue.Resume] change it.
 	Paused bool
 
 	// DeadRetention is how long dead letters are kept, in whole milliseconds, up to 10
 	// years. Default 0: until they are redriven or removed.
 	DeadRetention time.Duration
-	// MaxDead is how many dead letters the queue keeps. Each partition keeps an equal share
-	// of them, one at least. Default 0: no limit.
+	// MaxDead is how many dead letters the queue keeps. Each partition keeps an equal share of
+	// them, at least one. Default 0: no limit.
 	//
-	// Those that are over DeadRetention or MaxDead are removed for good, the oldest first:
-	// up to 500 of a partition each time that a consumer or [Queue.Receive] asks it for
-	// messages, which consumers of an idle queue do every 2 s. A queue without any keeps
-	// them. See Counters.DeadExpired.
+	// Those that are over DeadRetention or MaxDead are removed for good, the oldest first: up to
+	// 500 of a partition each time that a consumer or [Queue.Receive] asks it for messages, which
+	// consumers of an idle queue do every 2 s. A queue without consumers keeps them. See
+	// Counters.DeadExpired.
 	MaxDead int64
 
 	// History is how long a message is kept as [Done] after it was acknowledged or cancelled,
 	// or has expired, in whole milliseconds, up to 10 years. Default 0: it is not kept.
 	//
-	// Done messages, their bodies included, are there to be looked at: [Queue.Get], [Queue.List]
-	// and [Queue.Messages] find them, [Queue.Purge] removes them, Stats.Done counts them. For
-	// every other call they are gone: they do not count against MaxMessages, their keys are
-	// free, and a message that is sent again under the id of one is sent anew. Not kept are
-	// messages that were purged, deleted or replaced, that gave their key to another
-	// after their TTL, and the occurrences that [Again] ends.
+	// Done messages are kept with their bodies, for inspection: [Queue.Get], [Queue.List] and
+	// [Queue.Messages] find them, [Queue.Purge] removes them, Stats.Done counts them. For every
+	// other call they are gone: they do not count against MaxMessages, their keys are free, and a
+	// message that is sent with the id of one is stored as a new one. Not kept are messages that
+	// were purged, deleted or replaced, or that lost their key to another after their TTL, and
+	// the occurrences that [Again] ends.
 	History time.Duration
-	// MaxHistory is how many done messages the queue keeps, up to 1,000,000; each partition an
-	// equal share, one at least. Default 0: 10,000, if History is set. The oldest are removed
-	// first: by each message that ends one, and by each call for messages up to 500.
+	// MaxHistory is how many done messages the queue keeps, up to 1,000,000; each partition keeps
+	// an equal share, at least one. Default 0: 10,000, if History is set. The oldest are removed
+	// first: one by each message that ends, and up to 500 by each call for messages.
 	MaxHistory int64
 
 	// MaxAttempts is the default of [Message].MaxAttempts: 1 to 1000. 0: 25.
 	MaxAttempts int
-	// Lease is the default of [ConsumeOptions].Lease and [ReceiveOptions].Lease: 1 s to
-	// 12 h. 0: 30 s. A consumer that runs keeps the one with which it began.
+	// Lease is the default of [ConsumeOptions].Lease and [ReceiveOptions].Lease: 1 s to 12 h. 0:
+	// 30 s. A running consumer keeps the one with which it started.
 	Lease time.Duration
 	// Backoff is the default of [ConsumeOptions].Backoff. The zero value is
 	// [DefaultBackoff].
 	Backoff BackoffSettings
 
 	// DedupFor is the default of [Message].DedupFor, for all messages of the queue, with a
-	// DedupID or without: 0 to 24 h. With 0 nothing is remembered of messages that are gone.
+	// DedupID or without: 0 to 24 h. With 0, messages that are gone are not remembered.
 	//
-	// A partition remembers 1,000,000 messages at most, each with some 300 bytes of the
-	// store's memory. When there are more, those that went first are forgotten before their
-	// time, and counted in Counters.Forgotten; sends are never refused for it. So DedupFor
-	// holds for up to 1,000,000 x Partitions messages that go within that time: set it for
-	// single messages where there are more.
+	// A partition remembers at most 1,000,000 messages, each with some 300 bytes of the store's
+	// memory. When there are more, those that were gone first are forgotten before their time,
+	// and counted in Counters.Forgotten; sends are not refused because of it. So DedupFor holds
+	// for up to 1,000,000 x Partitions messages that end within that time: if there are more, set
+	// it only for the messages that need it.
 	DedupFor time.Duration
 }
 
-// BackoffSettings stand for the function Backoff(Base, Most), in whole milliseconds. Both
-// are positive and Base is not above Most, or both are 0.
+// BackoffSettings are the arguments of the function Backoff(Base, Most), in whole milliseconds.
+// Both are positive and Base is not above Most, or both are 0.
 type BackoffSettings struct {
 	Base time.Duration // the longest wait after the first failure
 	Most time.Duration // the longest wait, up to 10 years
 }
 
-// Create makes the queue with settings, of which what is zero means the default. For a
-// queue that exists with the same settings, paused or not, it does nothing and returns
-// nil, so each start of a program can call it. Errors: [ErrExists] for one with other
-// settings, of which Error.Field names the first; nothing was changed then, see
-// [Queue.Update]. [ErrInvalid]. After any other error, repeating the call is safe.
+// Create makes the queue with settings, in which zero values mean the defaults. For a queue that
+// exists with the same settings, paused or not, it does nothing and returns nil, so each start of
+// a program can call it. Errors: [ErrExists] for one with other settings, of which Error.Field
+// names the first; nothing was changed then, see [Queue.Update]. [ErrInvalid]. After any other
+// error, repeating the call is safe.
 func (q *Queue) Create(ctx context.Context, s Settings) error {
 	err := q.guard(ctx)
 	if err == nil {
@@ -131,19 +131,19 @@ func (q *Queue) Settings(ctx context.Context) (Settings, error) {
 	return toSettings(s), nil
 }
 
-// updates is how often Update tries to make a change to settings that others change, too.
+// updates is how often Update tries to change settings while other clients change them, too.
 const updates = 20
 
-// Update changes the queue's settings and returns them: it reads them, calls change, and
-// writes what change has made of them if they are still those that it read. Otherwise it
-// starts again, so change can be called several times and must not depend on how often.
-// Nobody's changes are overwritten.
+// Update changes the queue's settings and returns them: it reads them, calls change to modify
+// them, and writes them if the stored ones are still those that it read. Otherwise it starts
+// again. So change can be called several times and must not depend on how often, and changes of
+// other clients are not overwritten.
 //
-// Other clients follow with their next call to the store; the consumers of a client that
-// is idle, within 2 s. What MaxAttempts means for messages that have been sent does not
-// change. Errors: [ErrNotFound] for an unknown queue; [ErrInvalid], also when change sets
-// Partitions or Paused; [ErrUnavailable], also when others changed the settings 20 times
-// meanwhile. After [ErrUnavailable] or the error of ctx, the change may have been made.
+// Other clients use the new settings from their next call to the store on; idle consumers, within
+// 2 s. A change of MaxAttempts does not affect messages that have been sent. Errors:
+// [ErrNotFound] for an unknown queue; [ErrInvalid], also when change sets Partitions or Paused;
+// [ErrUnavailable], also when other clients changed the settings 20 times meanwhile. After
+// [ErrUnavailable] or the error of ctx, the change may have been made.
 func (q *Queue) Update(ctx context.Context, change func(*Settings)) (Settings, error) {
 	err := q.guard(ctx)
 	if err == nil && change == nil {
@@ -186,13 +186,12 @@ func (q *Queue) update(ctx context.Context, change func(*Settings)) (store.Setti
 	return store.Settings{}, fmt.Errorf("the settings changed %d times meanwhile: %w", updates, ErrUnavailable)
 }
 
-// Pause stops the handing out of messages to all consumers of the queue until
-// [Queue.Resume]. Sends go on, and so do handlers that run. Repeating is safe.
-// Errors: [ErrNotFound] for an unknown queue.
+// Pause stops the delivery of messages to all consumers of the queue until [Queue.Resume]. Sends
+// and running handlers continue. Repeating is safe. Errors: [ErrNotFound] for an unknown queue.
 func (q *Queue) Pause(ctx context.Context) error { return q.setPaused(ctx, "pause", true) }
 
-// Resume ends a pause; consumers go on at once. Repeating is safe. Errors:
-// [ErrNotFound] for an unknown queue.
+// Resume ends a pause; consumers continue at once. Repeating is safe. Errors: [ErrNotFound] for
+// an unknown queue.
 func (q *Queue) Resume(ctx context.Context) error { return q.setPaused(ctx, "resume", false) }
 
 func (q *Queue) setPaused(ctx context.Context, op string, paused bool) error {
@@ -203,12 +202,12 @@ func (q *Queue) setPaused(ctx context.Context, op string, paused bool) error {
 	return fail(op, q.name, "", err)
 }
 
-// leaseOr returns the lease that was asked for, or the default.
+// leaseOr returns the given lease or, if it is 0, the default.
 func leaseOr(asked time.Duration, settings store.Settings) time.Duration {
 	return cmp.Or(asked, fromSpan(settings.Lease), defaultLease)
 }
 
-// checkLease gives the limits in units people use.
+// checkLease returns errors with the limits in readable units.
 func checkLease(lease time.Duration) error {
 	if ms := lease.Milliseconds(); ms < store.MinLease || ms > store.MaxLease || lease%time.Millisecond != 0 {
 		return invalid("lease", "%s is outside 1s to 12h, or not whole milliseconds", lease)
@@ -216,7 +215,7 @@ func checkLease(lease time.Duration) error {
 	return nil
 }
 
-// check refuses what plain would lose.
+// check returns an error for values that plain cannot represent.
 func (s Settings) check() error {
 	for _, span := range []struct {
 		field string
@@ -252,7 +251,7 @@ func unlessSame[T comparable](from, to T) *T {
 	return &to
 }
 
-// firstDifference names a field in which settings differ.
+// firstDifference returns the name of a field in which settings differ.
 func firstDifference(a, b store.Settings) string {
 	switch c := differences(a, b); {
 	case c.Partitions != nil:
@@ -280,36 +279,35 @@ func firstDifference(a, b store.Settings) string {
 	}
 }
 
-// DeleteQueueOptions of one [Client.DeleteQueue]. nil means the zero value.
+// DeleteQueueOptions are the options of [Client.DeleteQueue]. nil means the zero value.
 type DeleteQueueOptions struct {
 	// Force deletes the queue with all its messages: scheduled, ready, leased and dead ones.
 	// Default: a queue with messages is not deleted.
 	Force bool
 }
 
-// DeleteQueue removes a queue for good, with its settings and counters. A queue that has
-// messages, dead ones included, stays as it is, and [ErrNotEmpty] is returned, unless o.Force
+// DeleteQueue removes a queue for good, with its settings and counters. If the queue has
+// messages, including dead ones, it is not changed and [ErrNotEmpty] is returned, unless o.Force
 // is set.
 //
 // Its consumers, in all processes, notice within 2 s: they stop as when their ctx ends, and
-// Consume returns [ErrNotFound]. Receive returns ErrNotFound, too. A handler that runs goes
-// on; with o.Force its message is gone, so its context ends with [ErrLeaseLost] when the
-// lease would be extended, and Ack returns nil, or ErrLeaseLost if it comes after that. A program that sends to
-// the queue afterwards, or consumes it, makes a new one with the default settings: so stop
-// the producers first. (A consumer that has not noticed before goes on with the new queue, if that
-// has as many partitions.) No call that was made before the deletion has an effect on the
+// Consume returns [ErrNotFound]. Receive returns ErrNotFound, too. A running handler continues;
+// with o.Force its message is gone, so its context ends with [ErrLeaseLost] at the next extension
+// of the lease, and Ack returns nil, or ErrLeaseLost after that extension. A program that sends
+// to the queue afterwards, or consumes it, makes a new one with the default settings: so stop the
+// producers first. (A consumer that has not noticed the deletion by then consumes the new queue,
+// if that has as many partitions.) No call that was made before the deletion has an effect on the
 // new queue.
 //
-// While the queue is being deleted, sends to it wait. The call can be repeated after any
-// error; if an earlier call has deleted the queue, that is answered ErrNotFound. When a
-// server of a Redis Cluster does not answer, the queue stays, without those messages that
-// o.Force has removed already; without o.Force, all messages are there still. A process that
-// ends in the middle keeps sends to the queue waiting for up to 30 s.
+// While the queue is being deleted, sends to it wait. The call can be repeated after any error;
+// it returns ErrNotFound if an earlier call has deleted the queue. When a server of a Redis
+// Cluster does not answer, the queue stays: with o.Force without the messages that were already
+// removed, otherwise with all messages. If the process ends during the call, sends to the queue
+// wait for up to 30 s.
 //
 // Errors: [ErrInvalid] for the name; ErrNotEmpty; ErrNotFound for an unknown queue;
-// [ErrUnavailable]. Costs four calls for each partition, however many messages there are.
-// The keys that remain in Redis, so that nothing of the old queue comes back, expire after an
-// hour.
+// [ErrUnavailable]. It costs four calls for each partition, however many messages there are.
+// Redis keeps some keys for an hour, so that late calls cannot bring back parts of the old queue.
 func (c *Client) DeleteQueue(ctx context.Context, name string, o *DeleteQueueOptions) error {
 	err := store.ValidateQueue(name)
 	if err == nil {
@@ -336,7 +334,7 @@ func toSettings(s store.Settings) Settings {
 	}
 }
 
-// plain returns the settings as the store takes them, with the defaults of a queue.
+// plain returns the settings in the form of the store, with the defaults of a queue.
 func (s Settings) plain() store.Settings {
 	return store.Settings{
 		Partitions: cmp.Or(s.Partitions, store.DefaultPartitions), MaxBody: cmp.Or(s.MaxBody, store.DefaultMaxBody),

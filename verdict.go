@@ -14,23 +14,23 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Handler does the work that a message asks for. What it returns settles the
-// delivery: nil acks it; an error nacks it, to be delivered again after
-// [ConsumeOptions].Backoff; [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] choose otherwise,
-// also when they are wrapped. A panic, or runtime.Goexit, is a failure like an error.
+// Handler handles a message. Its result settles the delivery: nil acks it; an error nacks it, to
+// be delivered again after [ConsumeOptions].Backoff; [RetryAfter], [Snooze], [Again], [Next],
+// [Reject] and [Drop] choose otherwise, also when they are wrapped. A panic, or runtime.Goexit,
+// is a failure like an error.
 //
-// ctx ends, with this [context.Cause]: [ErrLeaseLost] when the message is or could soon
-// be somebody else's; [ErrCancelled] when the message was cancelled; [ErrClosed] when
-// the consumer stops and its grace period is over; context.DeadlineExceeded after
-// ConsumeOptions.Timeout. A handler should return soon after.
+// ctx ends, with this [context.Cause]: [ErrLeaseLost] when another consumer has the message or
+// may soon have it; [ErrCancelled] when the message was cancelled; [ErrClosed] when the consumer
+// stops and its grace period is over; context.DeadlineExceeded after ConsumeOptions.Timeout. A
+// handler should return soon after.
 type Handler func(ctx context.Context, d *Delivery) error
 
 // Middleware wraps a handler, to log, measure or prepare each call.
 type Middleware func(Handler) Handler
 
-// JSON returns a handler for messages whose bodies are JSON values of type T. A body
-// that cannot be decoded is rejected: it becomes a dead letter at once, as no further
-// attempt could succeed. [SendJSON] is the other end: it sends such messages.
+// JSON returns a handler for messages whose bodies are JSON values of type T. A body that cannot
+// be decoded is rejected: it becomes a dead letter at once, because no further attempt could
+// succeed. [SendJSON] sends such messages.
 func JSON[T any](h func(ctx context.Context, v T, d *Delivery) error) Handler {
 	return func(ctx context.Context, d *Delivery) error {
 		var v T
@@ -41,44 +41,42 @@ func JSON[T any](h func(ctx context.Context, v T, d *Delivery) error) Handler {
 	}
 }
 
-// RetryAfter wraps a handler's error so that the message is delivered again after d
-// instead of the backoff. It is a failure, as any error: after the last attempt the
-// message is dead.
+// RetryAfter wraps a handler's error so that the message is delivered again after d instead of
+// the backoff. It is a failure like any error: after the last attempt the message is dead.
 func RetryAfter(d time.Duration, err error) error {
 	return &consumer.RetryError{Delay: toSpan(max(d, 0)), Err: err}
 }
 
-// Snooze returns a handler's error that says "not now": the message is delivered again
-// after d (negative: 0; at most 10 years), and no failure is counted. Delivery.Snoozes
-// counts how often that has happened, and Record.LastFailure has the reason. The effect is that of
+// Snooze returns an error with which a handler puts its message off: the message is delivered
+// again after d (negative: 0; at most 10 years), and no failure is counted. Delivery.Snoozes
+// counts the snoozes, and Record.LastFailure has the reason. The effect is that of
 // [Delivery.Snooze].
 func Snooze(d time.Duration, reason string) error {
 	return &consumer.SnoozeError{Delay: toSpan(max(d, 0)), Reason: reason}
 }
 
-// AgainOptions of one [Again].
+// AgainOptions are the options of [Again].
 type AgainOptions struct {
-	// Body of the next occurrence. nil: as it is; empty and not nil: none. Up to the queue's
-	// Settings.MaxBody bytes.
+	// Body of the next occurrence. nil: the same as now; empty and not nil: none. Up to the
+	// queue's Settings.MaxBody bytes.
 	Body []byte
-	// TTL from now after which the next occurrence is no longer delivered but removed, as
-	// Message.TTL. Default 0: none, whatever the message had before.
+	// TTL is the time from now after which the next occurrence is removed instead of delivered,
+	// as Message.TTL. Default 0: none, whatever TTL the message had before.
 	TTL time.Duration
 }
 
-// Again returns a handler's error that says "done, and again later": this occurrence of the
-// message is acked, and the same message, with its id, key, headers and body (or another one),
-// is scheduled as to says, in one step. So it is never lost and never there twice, and its key
-// stays taken. Attempts begin at 1 again, failures and snoozes are forgotten; Delivery.Token
-// goes on. o may be nil.
+// Again returns an error with which a handler acks this occurrence of its message and schedules
+// the next: the same message, with its id, key, headers and body (or another one), is scheduled
+// as to says, in one step. So it is neither lost nor duplicated, and it keeps its key. Attempts
+// begin at 1 again, failures and snoozes at 0; Delivery.Token continues to grow. o may be nil.
 //
-// Of a message with [Repeat], it is in the place of the next time of the schedule, once; a TTL is
-// a failure then, as it would end all occurrences.
+// For a message with [Repeat], to replaces the next time of the schedule, once. A TTL is a
+// failure then, because it would end all occurrences.
 //
-// A due time more than 10 years ahead, a TTL that ends before it and a body that is too
-// large are failures of the handler, with the reason as Record.LastFailure. A message that was
-// cancelled meanwhile is removed. With AtMostOnce the message is gone already: Again is a
-// failure. On a store that is full a new body is refused, and tried again until the lease ends.
+// A due time more than 10 years ahead, a TTL that ends before it and a body that is too large are
+// failures of the handler, with the reason as Record.LastFailure. A message that was cancelled
+// meanwhile is removed. With AtMostOnce the message is gone already: Again is a failure. A full
+// store refuses a new body; the call is then retried until the lease ends.
 func Again(to Schedule, o *AgainOptions) error {
 	if o == nil {
 		o = &AgainOptions{}
@@ -94,19 +92,19 @@ func Again(to Schedule, o *AgainOptions) error {
 	return &consumer.AgainError{Delay: delay, Next: next}
 }
 
-// Reject wraps a handler's error so that the message becomes a dead letter at once; of a
-// message with [Repeat], this occurrence of it does.
+// Reject wraps a handler's error so that the message becomes a dead letter at once; with
+// [Repeat], only this occurrence does.
 func Reject(err error) error { return &consumer.RejectError{Err: err} }
 
-// Drop wraps a handler's error so that the message is acked in spite of it: it is not
-// delivered again, and the error is logged. One with [Repeat] goes on with its next occurrence.
+// Drop wraps a handler's error so that the message is acked in spite of it: it is not delivered
+// again, and the error is logged. A message with [Repeat] continues with its next occurrence.
 func Drop(err error) error { return &consumer.DropError{Err: err} }
 
-// Backoff returns a [ConsumeOptions].Backoff that doubles: after the n-th failure a
-// random span up to base * 2^(n-1), and up to most. The random part ("full jitter")
-// keeps messages that failed together from coming back together; see
-// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/.
-// With a base or most of 0 or less, a message is due again at once.
+// Backoff returns a [ConsumeOptions].Backoff that doubles: after the n-th failure a random span
+// up to base * 2^(n-1), and up to most. The random part ("full jitter") spreads messages that
+// failed at the same time; see
+// https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/. With a base or most
+// of 0 or less, a message is due again at once.
 func Backoff(base, most time.Duration) func(*Delivery, error) time.Duration {
 	if base <= 0 || most <= 0 {
 		return func(*Delivery, error) time.Duration { return 0 }
@@ -124,18 +122,18 @@ func Backoff(base, most time.Duration) func(*Delivery, error) time.Duration {
 	}
 }
 
-// DefaultBackoff is the [ConsumeOptions].Backoff of a consumer that has none: after the
-// n-th failure n^4 + 15 s, 4 days at most, give or take a tenth. The first retries come
-// after 16 s, 31 s and 96 s; the 24 waits of a message with the default MaxAttempts of 25
-// take about 20 days together (docs/RETRIES.md has the table). The random part keeps
-// messages that failed together from coming back together.
+// DefaultBackoff is the [ConsumeOptions].Backoff of a consumer that has none: after the n-th
+// failure it is n^4 + 15 s, at most 4 days, plus or minus up to a tenth. The first retries come
+// after 16 s, 31 s and 96 s; the 24 waits of a message with the default MaxAttempts of 25 take
+// about 20 days together (docs/RETRIES.md has the table). The random part spreads messages that
+// failed at the same time.
 func DefaultBackoff(d *Delivery, _ error) time.Duration {
 	const part = 10
 	wait := consumer.DefaultWait(d.Failures + 1)
 	return wait - wait/part + rand.N(2*wait/part)
 }
 
-// backoff is the queue's own, which may change while a consumer runs.
+// backoff is the backoff of the queue's settings, which may change while a consumer runs.
 func (q *Queue) backoff(d *Delivery, err error) time.Duration {
 	settings, _ := q.client.store.Known(q.name)
 	if settings.BackoffBase == 0 {
@@ -144,38 +142,38 @@ func (q *Queue) backoff(d *Delivery, err error) time.Duration {
 	return Backoff(fromSpan(settings.BackoffBase), fromSpan(settings.BackoffMost))(d, err)
 }
 
-// nextFor is for how long the messages of a Next are remembered at least, unless they say
-// otherwise: in that time a consumer that has crashed is expected to run the handler again.
+// nextFor is the least time for which the messages of a Next are remembered, unless they set one:
+// within that time the handler is expected to run again after a crash.
 const nextFor = time.Hour
 
-// NextMessage is a message that [Next] sends. Message.ID must be empty. Message.DedupFor is by
-// default that of its queue, or an hour if that is more.
+// NextMessage is a message that [Next] sends. Message.ID must be empty. The default of
+// Message.DedupFor is that of its queue, but at least an hour.
 type NextMessage struct {
 	Queue string // "": the queue of the delivery
 	Message
 }
 
-// Next returns a handler's error that says "done, and send these": the messages are sent and the
-// delivery is acked. A crash neither loses a message nor doubles one.
+// Next returns an error with which a handler sends messages and acks its delivery. A crash
+// neither loses nor duplicates a message.
 //
 // Messages for the same queue and the same partition as the delivery, up to 500 and 1 MiB, are
 // stored in the step of the store that acks it: both happen, or neither. These are messages
-// without a key and a DedupID, or with those of that partition; so in a queue with one
-// partition, all that have no other Queue. The delivery makes room for them: its key is free
-// for one of them, and a full queue takes as many as it loses. If one of them is refused, none
-// is stored.
+// without a key and a DedupID, or whose key or DedupID belongs to that partition; in a queue with
+// one partition, all that have no other Queue. The ack takes effect before them: the key of the
+// delivery is free for one of them, and so is its room in a full queue. If one of them is
+// refused, none is stored.
 //
 // The others are sent before that step, each on its own. After a crash in between, the handler
-// runs again, and sends the same ids: they are made of the id of this message, its occurrence
-// (see [Again]) and the place among messages, so list the messages in the same order each time.
-// What was stored, with whatever content, is not stored twice, as long as it is there and for
-// another DedupFor, an hour by default, after it is gone. All messages are sent in this way by a
-// client with Options.SendMiddleware, which is called with them, and for a delivery of a message
-// with [Repeat] or of a consumer with AtMostOnce.
+// runs again, and sends the same ids: they are computed from the id of this message, its
+// occurrence (see [Again]) and the index in messages, so pass the messages in the same order each
+// time. A message that was stored is not stored twice, whatever its content, as long as it is
+// live or dead and for DedupFor, an hour by default, after it is gone. All messages are sent in
+// this way by a client with Options.SendMiddleware, which is called with them, and for a delivery
+// of a message with [Repeat] or of a consumer with AtMostOnce.
 //
-// If a message is not stored, the delivery fails with the reason (of which [ErrDuplicate]
-// and [ErrTooLarge] are examples), also when others are: they are recognized when the handler
-// runs again. The sends end with the handler's context. Record.SentAt of such a message is that of
+// If a message is not stored, the delivery fails with the reason (of which [ErrDuplicate] and
+// [ErrTooLarge] are examples), also if others are stored: those are recognized when the handler
+// runs again. The sends end with the handler's context. Record.SentAt of the messages is that of
 // this one. Without messages, Next returns nil, which acks.
 func Next(messages ...NextMessage) error {
 	for i := range messages {
@@ -195,7 +193,7 @@ type nextError struct{ messages []NextMessage }
 func (e *nextError) Error() string { return fmt.Sprintf("next: %d messages", len(e.messages)) }
 
 // Next acks the delivery and sends messages. See the verdict [Next]. Errors: those of
-// [Queue.Send], after which the delivery is held still and a call with the same messages sends
+// [Queue.Send], after which the delivery is still held and a call with the same messages sends
 // none of them twice; those of Ack. After [ErrLeaseLost], messages of the delivery's own
 // partition are not sent.
 func (d *Delivery) Next(ctx context.Context, messages ...NextMessage) error {
@@ -207,7 +205,7 @@ func (d *Delivery) Next(ctx context.Context, messages ...NextMessage) error {
 	return d.settle(ctx, v)
 }
 
-// messagesOf returns the messages of a verdict that is Next, and no other.
+// messagesOf returns the messages of a Next, none of other verdicts.
 func messagesOf(verdict error) []NextMessage {
 	if verdict == nil {
 		return nil
@@ -219,8 +217,8 @@ func messagesOf(verdict error) []NextMessage {
 	return next.messages
 }
 
-// nexts are verdicts Next on deliveries of a client. Messages of the partition that a delivery
-// is of go with its ack, in one step of the store; the others are sent before.
+// nexts are verdicts Next on deliveries of a client. Messages of a delivery's own partition are
+// stored with its ack, in one step of the store; the others are sent before.
 type nexts struct {
 	steps  []step
 	queues []*parcel
@@ -229,14 +227,14 @@ type nexts struct {
 // step is one of the verdicts.
 type step struct {
 	own *consumer.Sends // nil: none
-	err error           // why not all that is sent before is
+	err error           // why a message that is sent before the ack was not stored
 }
 
-// parcel is what is sent to a queue.
+// parcel has the messages that are sent to one queue.
 type parcel struct {
 	queue    *Queue
 	messages []Message
-	of       []int // the steps
+	of       []int // indexes of the steps
 }
 
 // add adds the verdict on a delivery.
@@ -273,12 +271,13 @@ func (n *nexts) add(ctx context.Context, d *Delivery, messages []NextMessage) {
 	}
 }
 
-// storesNext reports whether a message can be stored in the step that acks d. The next
-// occurrence of a recurring message takes that step, and what is acked before its handler sees
-// it has had it; middleware wraps sends, and an ack is none.
+// storesNext reports whether a message can be stored in the step that acks d. That is not
+// possible for a recurring message, whose ack schedules the next occurrence, for one that was
+// acked before its handler ran, and with middleware, which wraps sends but not acks.
 func (d *Delivery) storesNext() bool { return !d.recurs && !d.early && !d.queue.client.filtered }
 
-// following returns the i-th message that follows d, as it is sent, and its partition.
+// following returns the i-th message that follows d, in the form in which it is sent, and its
+// partition.
 func (q *Queue) following(ctx context.Context, d *Delivery, parent store.ID, i int, m Message) (Message, int, error) {
 	err := q.guard(ctx)
 	var settings store.Settings
@@ -299,7 +298,7 @@ func (q *Queue) following(ctx context.Context, d *Delivery, parent store.ID, i i
 	return m, partition, nil
 }
 
-// post has a message of the last step sent.
+// post adds a message of the last step to those that are sent.
 func (n *nexts) post(q *Queue, m Message) {
 	at := slices.IndexFunc(n.queues, func(p *parcel) bool { return p.queue.name == q.name })
 	if at < 0 {
@@ -310,7 +309,8 @@ func (n *nexts) post(q *Queue, m Message) {
 	p.messages, p.of = append(p.messages, m), append(p.of, len(n.steps)-1)
 }
 
-// keep has messages of the last step stored with its ack, if they can be together in a call.
+// keep adds messages of the last step to those that are stored with its ack, if they fit into one
+// call.
 func (n *nexts) keep(ctx context.Context, d *Delivery, messages []Message) {
 	if len(messages) == 0 {
 		return
@@ -336,7 +336,7 @@ func (n *nexts) keep(ctx context.Context, d *Delivery, messages []Message) {
 	s.own = &consumer.Sends{Messages: own, Done: d.queue.client.stored(d.Queue, own)}
 }
 
-// prepared returns a message with an id as the store takes it, or what is wrong with it.
+// prepared returns a message with an id in the form of the store, or an error if it is invalid.
 func (q *Queue) prepared(ctx context.Context, m *Message) (store.Message, error) {
 	sent, err := m.plain()
 	if err != nil {
@@ -346,12 +346,12 @@ func (q *Queue) prepared(ctx context.Context, m *Message) (store.Message, error)
 	if err != nil {
 		return sent, err
 	}
-	err = q.prepare(ctx, m, &sent, &settings) // which changes sent
+	err = q.prepare(ctx, m, &sent, &settings) // prepare changes sent
 	return sent, err
 }
 
-// send sends what is not stored with an ack, and returns what is left of each verdict: the
-// reason why it has failed, a consumer.NextError, or nil, which acks.
+// send sends the messages that are not stored with an ack, and returns the verdict that remains
+// for each step: an error if it has failed, a consumer.NextError, or nil, which acks.
 func (n *nexts) send(ctx context.Context) []error {
 	for _, p := range n.queues {
 		n.sendParcel(ctx, p)
@@ -389,8 +389,8 @@ func (n *nexts) sendParcel(ctx context.Context, p *parcel) {
 	}
 }
 
-// sentBefore reports whether a message was refused because another one has its id, which was
-// made for it alone: an earlier run of the handler has sent it with other content.
+// sentBefore reports whether a message was refused because another has its id: ids are unique, so
+// an earlier run of the handler has sent it with other content.
 func sentBefore(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Field == "id" && errors.Is(err, ErrDuplicate)

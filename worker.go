@@ -14,8 +14,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// WorkerOptions of one [NewWorker]. The zero value is good for most. They apply to all
-// queues of the worker; those that are not described here are as in [ConsumeOptions], for
+// WorkerOptions are the options of [NewWorker]. The zero value suits most programs. They apply to
+// all queues of the worker; fields that are not described here are as in [ConsumeOptions], for
 // each queue.
 type WorkerOptions struct {
 	// Concurrency is how many handlers run at a time, of all queues together: 1 to 10,000.
@@ -34,14 +34,14 @@ type WorkerOptions struct {
 	Name          string
 }
 
-// HandleOptions of one [Worker.Handle]. Where the pattern matches several queues, they apply
-// to each of them.
+// HandleOptions are the options of [Worker.Handle]. If the pattern matches several queues, they
+// apply to each of them.
 type HandleOptions struct {
 	// Weight is the queue's share of the handlers while there are more messages due than
 	// handlers, in proportion to the weights of the other queues that have messages due: 1
 	// to 1,000. Default 1.
 	Weight int
-	// Concurrency is how many handlers of the queue run at a time at most: 1 to 10,000.
+	// Concurrency is the maximum number of handlers of the queue that run at a time: 1 to 10,000.
 	// Default WorkerOptions.Concurrency.
 	Concurrency int
 }
@@ -50,20 +50,19 @@ const (
 	maxWeight = 1000
 	// listQueuesEvery is how often a worker looks for queues.
 	listQueuesEvery = 5 * time.Second
-	// consumeAgainAfter is how long a worker waits before it consumes a queue again that
-	// could not be consumed.
+	// consumeAgainAfter is how long a worker waits before it retries to consume a queue.
 	consumeAgainAfter = time.Minute
 )
 
-// Worker consumes many queues with handlers that share one limit of concurrency. Make one
-// with [NewWorker], say what to do with [Worker.Handle], then [Worker.Run] it.
+// Worker consumes many queues with handlers that share one limit of concurrency. Make one with
+// [NewWorker], register handlers with [Worker.Handle], then call [Worker.Run].
 //
-// A handler that is free is for any queue. While more messages are due than there are
-// handlers, each queue gets its share of them, in proportion to its weight, measured by the
-// time that its handlers take: with the weights 6, 3 and 1, three busy queues get 60 %, 30 %
-// and 10 % of that time. A queue with a low weight is slower then, but it never stops, and
-// slow handlers of such a queue do not crowd out the others. A handler that hangs uses up
-// its queue's share: set WorkerOptions.Timeout.
+// Any queue can use a free handler. While more messages are due than there are handlers, each
+// queue gets its share of them, in proportion to its weight, measured by the time that its
+// handlers take: with the weights 6, 3 and 1, three busy queues get 60 %, 30 % and 10 % of that
+// time. A queue with a low weight is then slower but never stops, and its slow handlers do not
+// displace those of other queues. A handler that hangs uses up its queue's share: set
+// WorkerOptions.Timeout.
 //
 // All methods are safe for concurrent use.
 type Worker struct {
@@ -74,7 +73,7 @@ type Worker struct {
 	routes  []*workerRoute
 	began   bool
 	stopped bool
-	stop    context.CancelFunc // once it began
+	stop    context.CancelFunc // set when Run has begun
 }
 
 // workerRoute is what a worker does with the queues that a pattern matches.
@@ -98,14 +97,14 @@ func NewWorker(c *Client, o WorkerOptions) (*Worker, error) {
 	return &Worker{client: c, options: options}, nil
 }
 
-// Handle has the messages of the queue with a name, or of all queues whose names match a
-// glob, handled by h. In a glob, * matches any text, ? one character, [a-z] one of a set,
-// [^a-z] one that is not in it, and \ takes the special meaning from what follows, as in
-// [Filter]. A queue that matches several patterns belongs to the one that is its name, or
-// else to the first that was registered.
+// Handle registers h for the messages of the queue with a name, or of all queues whose names
+// match a glob. In a glob, * matches any text, ? one character, [a-z] one of a set, [^a-z] one
+// that is not in it, and \ makes the next character an ordinary one, as in [Filter]. If a queue
+// matches several patterns, the one that is its name is used, otherwise the first that was
+// registered.
 //
-// It must be called before Run. Errors: [ErrInvalid] for a pattern that is neither a name nor
-// a glob, or is registered already, for h, o, and after the call of Run.
+// It must be called before Run. Errors: [ErrInvalid] for a pattern that is neither a name nor a
+// glob, or is already registered, for h, for o, and after the call of Run.
 func (w *Worker) Handle(pattern string, h Handler, o HandleOptions) error {
 	route, err := w.route(pattern, h, o)
 	if err == nil {
@@ -151,8 +150,8 @@ func (w *Worker) register(route *workerRoute) error {
 	return nil
 }
 
-// Handler returns the handler that a queue's messages are given to, with the worker's
-// Middleware around it; nil if no pattern matches.
+// Handler returns the handler for a queue's messages, with the worker's Middleware around it; nil
+// if no pattern matches.
 func (w *Worker) Handler(queue string) Handler {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -162,7 +161,7 @@ func (w *Worker) Handler(queue string) Handler {
 	return nil
 }
 
-// match returns what is to be done with a queue; nil: nothing.
+// match returns the route of a queue; nil if no pattern matches.
 func (w *Worker) match(queue string) *workerRoute {
 	var first *workerRoute
 	for _, r := range w.routes {
@@ -176,23 +175,22 @@ func (w *Worker) match(queue string) *workerRoute {
 	return first
 }
 
-// Run hands the messages of the worker's queues to their handlers as they become due, until
-// ctx ends or [Worker.Stop] is called. It blocks, and stops as [Queue.Consume] does: handlers
-// that run have WorkerOptions.Grace to finish. It can be called once.
+// Run calls the handlers of the worker's queues with messages as they become due, until ctx ends
+// or [Worker.Stop] is called. It blocks, and stops as [Queue.Consume] does: handlers that run
+// have WorkerOptions.Grace to finish. It can be called once.
 //
-// Queues that were registered by name are made if they are missing. Queues that match a glob
-// are consumed from 5 s after they came into being, at the latest. When a queue is deleted,
-// its consumer ends; if it comes into being again, it is consumed again.
+// Queues that were registered by name are made if they are missing. Queues that match a glob are
+// consumed at most 5 s after they were made. When a queue is deleted, its consumer ends; if it is
+// made again, it is consumed again.
 //
-// What keeps one queue from being consumed is logged as an error and does not end the others:
-// the queue is tried again after a minute. Errors: [ErrInvalid] when Run was called before or
-// nothing is registered; [ErrClosed] when the client is closed, and after Stop; [ErrFailed];
-// an error with the number of handlers of a queue that ignored the end of their context and
-// still run.
+// An error that affects one queue is logged and does not end the others: the queue is retried
+// after a minute. Errors: [ErrInvalid] when Run was called before or no handler is registered;
+// [ErrClosed] when the client is closed, and after Stop; [ErrFailed]; an error with the number of
+// handlers of a queue that ignored the end of their context and still run.
 //
-// Each queue that it consumes costs what a Consume costs: half a call a second and partition
-// while it is idle, a heartbeat every 10 s and, with Redis, one connection for hints. The
-// search for queues is one call every 5 s, however many there are.
+// Each queue costs what a Consume costs: half a call a second for each partition while it is
+// idle, a heartbeat every 10 s and, with Redis, one connection for hints. The search for queues
+// is one call every 5 s, however many there are.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, end, err := w.begin(ctx)
 	if err != nil {
@@ -228,9 +226,9 @@ func (w *Worker) begin(ctx context.Context) (context.Context, context.CancelFunc
 	return ctx, w.stop, nil
 }
 
-// Stop ends Run as the end of its ctx does. It does not wait: Run returns when all has
-// stopped. It can be called any number of times, also before Run, which then returns
-// [ErrClosed], and inside a handler.
+// Stop ends Run as the end of its ctx does. It does not wait: Run returns when all consumers have
+// stopped. It can be called any number of times, also before Run, which then returns [ErrClosed],
+// and inside a handler.
 func (w *Worker) Stop() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,7 +238,7 @@ func (w *Worker) Stop() {
 	}
 }
 
-// workerRun is a worker that runs. Its fields belong to the goroutine of run.
+// workerRun is the state of a running worker. Only the goroutine of run may use its fields.
 type workerRun struct {
 	*Worker
 
@@ -250,11 +248,11 @@ type workerRun struct {
 	ended  chan workerEnd
 }
 
-// workerQueue is what a running worker knows of a queue that it has consumed.
+// workerQueue is the state of a queue that a running worker has consumed.
 type workerQueue struct {
 	share    *consumer.Share
-	consumed bool      // it is now
-	not      time.Time // before then
+	consumed bool      // it is consumed now
+	not      time.Time // it is not consumed again before then
 }
 
 // workerEnd is the end of a queue's consumer.
@@ -270,7 +268,7 @@ func newWorkerRun(w *Worker) *workerRun {
 	}
 }
 
-// run consumes queues until ctx ends, or until there is an error that concerns all.
+// run consumes queues until ctx ends, or until an error affects all queues.
 func (r *workerRun) run(ctx context.Context) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -300,7 +298,7 @@ func (r *workerRun) run(ctx context.Context) error {
 	return errors.Join(failed, r.wait())
 }
 
-// wait waits for all consumers, and returns what is left of them.
+// wait waits for all consumers, and returns their remaining errors.
 func (r *workerRun) wait() error {
 	var left error
 	for _, q := range r.queues {
@@ -320,7 +318,7 @@ func (e workerEnd) failure() error {
 	return fail("consume", e.queue, "", e.err)
 }
 
-// list asks for the queues again and again, until ctx ends.
+// list reads the names of the queues at an interval, until ctx ends.
 func (r *workerRun) list(ctx context.Context) {
 	ticker := time.NewTicker(listQueuesEvery)
 	defer ticker.Stop()
@@ -342,7 +340,7 @@ func (r *workerRun) list(ctx context.Context) {
 	}
 }
 
-// look consumes the queues that exist, match and are not consumed.
+// look starts consumers of the queues that exist, match a pattern and are not consumed.
 func (r *workerRun) look(ctx context.Context, names []string) {
 	for _, name := range names {
 		if route := r.match(name); route != nil {
@@ -351,7 +349,7 @@ func (r *workerRun) look(ctx context.Context, names []string) {
 	}
 }
 
-// consume begins to consume a queue, unless it is being consumed.
+// consume starts a consumer of a queue, unless there is one.
 func (r *workerRun) consume(ctx context.Context, route *workerRoute, name string, learn func(context.Context) (store.Settings, error)) {
 	known := r.queues[name]
 	if known == nil {
@@ -372,7 +370,7 @@ func (r *workerRun) consume(ctx context.Context, route *workerRoute, name string
 	}()
 }
 
-// over notes that a consumer has ended, and returns its error if it concerns all queues.
+// over notes that a consumer has ended, and returns its error if that affects all queues.
 func (r *workerRun) over(ctx context.Context, e workerEnd) error {
 	known, err := r.queues[e.queue], e.failure()
 	known.consumed = false
