@@ -304,7 +304,8 @@ var troubles = []trouble{
 			var errs []error
 			for _, p := range f.broken {
 				key := f.key(f.queue.Name(), p, "due")
-				// In one step: a push in between would make the key anew, for SET to overwrite.
+				// In one step: a push in between would create the key again, and SET would
+				// overwrite it.
 				_, err := f.rdb.TxPipelined(f.Context(), func(tx redis.Pipeliner) error {
 					tx.Rename(f.Context(), key, key+":kept")
 					tx.Set(f.Context(), key, "x", 0)

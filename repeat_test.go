@@ -249,7 +249,7 @@ func TestRepeat_HandlerThatEndsItsProcessNeverEndsTheSeries(t *testing.T) {
 		s := newSeen()
 		id := r.send(dueq.Message{Key: "k", Repeat: hourly, MaxAttempts: 2})
 		c := dueq.ConsumeOptions{Lease: 2 * time.Second}
-		for range 3 { // the first is not counted, for nobody had recorded its start
+		for range 3 { // the first is not counted, because its start was not recorded
 			p := r.newProcess()
 			r.run(p, 2*time.Hour, c, func(ctx context.Context, d *dueq.Delivery) error {
 				_ = s.note(ctx, d)

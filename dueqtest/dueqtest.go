@@ -34,8 +34,8 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-// Client is a dueq.Client on a store in memory with a clock of its own. Hand the
-// Client inside it to the code under test. What cannot be done fails the test.
+// Client is a dueq.Client on a store in memory with its own clock. Pass the embedded dueq.Client
+// to the code under test. A method that cannot do its work fails the test.
 type Client struct {
 	*dueq.Client
 
@@ -45,10 +45,9 @@ type Client struct {
 	clock  *clock
 }
 
-// New returns an empty Client, closed at the end of the test. Its clock stands at the
-// time of the call, in whole milliseconds. Code under test that takes a due time from
-// time.Now is a moment ahead of that clock: advance the clock by a second more than it
-// asks for, or give the code [Client.Now].
+// New returns an empty Client, closed at the end of the test. Its clock stands at the time of the
+// call, in whole milliseconds. Code under test that computes a due time from time.Now is slightly
+// ahead of that clock: advance the clock by a second more, or give the code [Client.Now].
 func New(tb testing.TB) *Client {
 	tb.Helper()
 	return NewAt(tb, time.Now())
@@ -75,10 +74,10 @@ func NewAt(tb testing.TB, now time.Time) *Client {
 // Now returns the time on the store's clock.
 func (c *Client) Now() time.Time { return c.clock.Now() }
 
-// Advance moves the clock forward at once. Messages that become due are delivered
-// when they are asked for, by the methods below or by a consumer that is running. Of a
-// recurring message (dueq.Repeat) the times that one Advance passes over are missed, but for
-// the last: advance step by step, and deliver after each, to see every occurrence.
+// Advance moves the clock forward at once. Messages that become due are delivered by the methods
+// below or by a running consumer. If one Advance passes several times of a recurring message
+// (dueq.Repeat), all but the last are missed: to see every occurrence, advance step by step and
+// deliver after each.
 func (c *Client) Advance(d time.Duration) {
 	c.t.Helper()
 	if d < 0 {
@@ -98,11 +97,11 @@ func (c *Client) Send(queue string, m dueq.Message) string {
 	return id
 }
 
-// Deliver hands every message that is due now to h, in order, and settles it by what h
-// returns, as Consume would: a panic is a failure, too, and is logged in the test. The backoff is the
-// default one without its random part: n^4 + 15 s after the n-th failure, so 16 s, 31 s, 96 s and so
-// on. It returns how many messages there were. A message that h sends to the
-// queue, due at once, waits for the next Deliver.
+// Deliver calls h with every message that is due now, in order, and settles it by the result, as
+// Consume does: a panic is a failure, too, and is logged in the test. The backoff is the default
+// one without its random part: n^4 + 15 s after the n-th failure, so 16 s, 31 s, 96 s and so on.
+// It returns how many messages there were. A message that h sends to the queue, due at once,
+// waits for the next Deliver.
 func (c *Client) Deliver(queue string, h dueq.Handler) int {
 	c.t.Helper()
 	due := c.receiveAll(queue)
@@ -112,10 +111,9 @@ func (c *Client) Deliver(queue string, h dueq.Handler) int {
 	return len(due)
 }
 
-// Work hands every message that is due now, in all queues that w has a handler for, to those
-// handlers, as Deliver does, one queue after the other in the order of their names. It
-// returns how many messages there were. What a handler sends waits for the next Work. w need
-// not run, and must not.
+// Work calls the handlers of w with every message that is due now, as Deliver does, one queue
+// after the other in the order of their names. It returns how many messages there were. Messages
+// that a handler sends wait for the next Work. w must not be running.
 func (c *Client) Work(w *dueq.Worker) int {
 	c.t.Helper()
 	queues, err := c.Stats(c.t.Context())
@@ -134,8 +132,8 @@ func (c *Client) Work(w *dueq.Worker) int {
 	return len(due)
 }
 
-// AssertDelivered takes everything that is due now, acks it, and fails the test unless
-// it is messages with these bodies in this order.
+// AssertDelivered receives and acks all messages that are due now, and fails the test unless they
+// have these bodies in this order.
 func (c *Client) AssertDelivered(queue string, bodies ...string) {
 	c.t.Helper()
 	due := c.receiveAll(queue)
@@ -158,7 +156,7 @@ func (c *Client) AssertDelivered(queue string, bodies ...string) {
 	}
 }
 
-// AssertNothingDue fails the test if a message is due now. It takes none.
+// AssertNothingDue fails the test if a message is due now. It receives none.
 func (c *Client) AssertNothingDue(queue string) {
 	c.t.Helper()
 	page, err := c.Queue(queue).List(c.t.Context(), dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, BodyLimit: 100})
@@ -170,8 +168,7 @@ func (c *Client) AssertNothingDue(queue string) {
 	}
 }
 
-// AssertEmpty fails the test if the queue holds a message, be it due, scheduled, held or
-// dead.
+// AssertEmpty fails the test if the queue has a message that is due, scheduled, held or dead.
 func (c *Client) AssertEmpty(queue string) {
 	c.t.Helper()
 	stats, err := c.Queue(queue).Stats(c.t.Context())
@@ -204,7 +201,7 @@ func (c *Client) AssertDead(queue string, ref dueq.Ref, failure string) {
 	}
 }
 
-// assertState returns the message if it is in a state.
+// assertState returns the message, and fails the test unless it is in the given state.
 func (c *Client) assertState(queue string, ref dueq.Ref, want dueq.State) dueq.Record {
 	c.t.Helper()
 	r, err := c.Queue(queue).Get(c.t.Context(), ref)
@@ -250,7 +247,7 @@ func (c *Client) handle(h dueq.Handler, d *dueq.Delivery) {
 	ctx := c.t.Context()
 	verdict := c.call(h, d)
 	if _, chosen := errors.AsType[*consumer.RetryError](verdict); verdict != nil && !chosen {
-		verdict = dueq.RetryAfter(consumer.DefaultWait(d.Failures+1), verdict) // which no other verdict heeds
+		verdict = dueq.RetryAfter(consumer.DefaultWait(d.Failures+1), verdict) // other verdicts have no backoff
 	}
 	err := d.Settle(ctx, verdict)
 	if err != nil && !errors.Is(err, dueq.ErrLeaseLost) && !errors.Is(err, dueq.ErrCancelled) && !c.faults.made(err) {
@@ -258,7 +255,7 @@ func (c *Client) handle(h dueq.Handler, d *dueq.Delivery) {
 	}
 }
 
-// call returns a panic of the handler as an error.
+// call calls the handler and returns a panic as an error.
 func (c *Client) call(h dueq.Handler, d *dueq.Delivery) (err error) {
 	c.t.Helper()
 	defer func() {
@@ -270,7 +267,7 @@ func (c *Client) call(h dueq.Handler, d *dueq.Delivery) (err error) {
 	return h(c.t.Context(), d)
 }
 
-// clock is moved by hand.
+// clock moves only by advance.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time

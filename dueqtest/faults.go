@@ -29,7 +29,7 @@ func (f *faults) get(which *error) error {
 	return *which
 }
 
-// made reports whether err is what settles are made to fail with.
+// made reports whether err is the error with which settles are made to fail.
 func (f *faults) made(err error) bool {
 	for _, which := range []*error{&f.settle, &f.send} {
 		if fault := f.get(which); fault != nil && errors.Is(err, fault) {

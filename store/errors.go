@@ -23,10 +23,10 @@ var (
 	ErrRepartitioned = fmt.Errorf("the queue has another number of partitions: %w", ErrUnavailable)
 )
 
-// ErrExists: the queue exists, with other settings.
+// ErrExists is returned if the queue exists with other settings.
 var ErrExists = errors.New("the queue exists")
 
-// ErrNotEmpty: the queue has messages and was therefore not deleted.
+// ErrNotEmpty is returned if the queue has messages and was therefore not deleted.
 var ErrNotEmpty = errors.New("the queue is not empty")
 
 // Errors of sending.

@@ -1,5 +1,5 @@
-// Package bench measures what a store costs and how fast it is, beside the least that a
-// safe queue must do on the same server (rawredis.Floor), one after the other in every round.
+// Package bench measures the cost and the speed of a store. In every round it also measures the
+// least work that a safe queue must do on the same server (rawredis.Floor).
 package bench
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
-// The modes: what is measured.
+// The modes: the parts of the benchmark.
 const (
 	Send     = "send"
 	Drain    = "drain"
@@ -24,10 +24,10 @@ const (
 	All      = "all"
 )
 
-// Config of a run. All fields are set but for Server.
+// Config configures a run. All fields except Server must be set.
 type Config struct {
 	Client *dueq.Client
-	Server *rawredis.Server // behind Client, with the same prefix; nil: the store is in this process
+	Server *rawredis.Server // the server of Client, with the same prefix; nil: the store is in this process
 
 	Mode        string
 	Messages    int           // of a round, and of the memory measurement
@@ -37,18 +37,18 @@ type Config struct {
 	Partitions  int           // of every queue
 	Backlog     int           // messages that stay in the queue while others are sent and drained
 	Rounds      int           // of which the median counts
-	For         time.Duration // how long lateness and idleness are watched
+	For         time.Duration // how long lateness and idleness are measured
 
 	Progress func(what string, round, of int)
 }
 
-// ErrNotEmpty says that a queue that is to be used holds messages.
+// ErrNotEmpty is returned if a queue that the run would use has messages.
 var ErrNotEmpty = errors.New("is not empty")
 
-// batch is how many messages one SendBatch, and one call of the floor, carries.
+// batch is the number of messages in one SendBatch and in one call of the floor.
 const batch = 100
 
-// run is a run under way.
+// run is the state of a run.
 type run struct {
 	Config
 	body   []byte
@@ -56,7 +56,7 @@ type run struct {
 	report *Report
 }
 
-// stage is a part of a run that has a queue of its own.
+// stage is a part of a run with its own queue.
 type stage struct {
 	modes   []string
 	queue   string
@@ -69,7 +69,7 @@ type stage struct {
 func Run(ctx context.Context, c Config) (*Report, error) {
 	r := &run{Config: c, body: text(c.Body), report: newReport(c)}
 	stages := slices.DeleteFunc([]stage{
-		{[]string{Memory}, "bench-memory", r.memory}, // first: on a server that is still tidy
+		{[]string{Memory}, "bench-memory", r.memory}, // first, before other stages have fragmented the server's memory
 		{[]string{Send, Drain}, "bench-load", r.load},
 		{[]string{Send}, "bench-single", r.single},
 		{[]string{Lateness}, "bench-lateness", r.lateness},
@@ -92,7 +92,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	return r.report, nil
 }
 
-// meet learns about the server.
+// meet reads the version, the free memory and the clock of the server.
 func (r *run) meet(ctx context.Context) error {
 	if r.Server == nil {
 		return nil
@@ -109,8 +109,8 @@ func (r *run) meet(ctx context.Context) error {
 	return err
 }
 
-// need is about how many bytes the server must have room for: dueq's and the floor's
-// messages at a time.
+// need returns the approximate number of bytes for which the server must have room: the messages
+// of dueq and of the floor.
 func (r *run) need() int64 {
 	const overhead = 350
 	return 2 * int64(r.Messages+r.Backlog) * int64(r.Body+overhead)
@@ -140,11 +140,11 @@ func (r *run) stage(ctx context.Context, s stage) (err error) {
 	return s.measure(ctx, q)
 }
 
-// cleanTimeout is how long removing may take after Ctrl-C.
+// cleanTimeout is the timeout of the removal after Ctrl-C.
 const cleanTimeout = 30 * time.Second
 
-// clean works after ctx has ended, too. Nobody uses the queue any more by then: calls
-// are never broken off, they are the last ones instead.
+// clean also works after ctx has ended. The queue is not in use any more then: a run does not
+// cancel calls, it ends after the one in flight.
 func (r *run) clean(ctx context.Context, queue string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
@@ -158,8 +158,7 @@ func (r *run) clean(ctx context.Context, queue string) error {
 	return err
 }
 
-// rest lets what came before come to its end, so that it does not count for what
-// comes next.
+// rest waits until the work of the stage before has ended, so that it does not affect the next.
 func (r *run) rest(ctx context.Context) error {
 	runtime.GC()
 	if r.Server == nil {
@@ -180,5 +179,5 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// now is the time by the store's clock.
+// now returns the time by the store's clock.
 func (r *run) now() time.Time { return time.Now().Add(r.ahead) }

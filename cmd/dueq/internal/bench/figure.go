@@ -8,7 +8,7 @@ import (
 // Figure is a measured number; NaN means that it is not known, null in JSON.
 type Figure float64
 
-// MarshalJSON keeps as many digits as mean something.
+// MarshalJSON keeps the significant digits.
 func (f Figure) MarshalJSON() ([]byte, error) {
 	if !f.known() {
 		return []byte("null"), nil
@@ -16,7 +16,7 @@ func (f Figure) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, rounded(float64(f)), 'f', -1, 64), nil
 }
 
-// String is for people: "" when it is not known.
+// String returns the figure for tables, "" if it is not known.
 func (f Figure) String() string {
 	if !f.known() {
 		return "-"
@@ -26,7 +26,7 @@ func (f Figure) String() string {
 
 func (f Figure) known() bool { return !math.IsNaN(float64(f)) && !math.IsInf(float64(f), 0) }
 
-// rounded returns v with 4 digits, but all those in front of the point.
+// rounded returns v with 4 digits, or all those before the point if there are more.
 func rounded(v float64) float64 {
 	if v == 0 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// idle measures what a consumer costs that has nothing to do.
+// idle measures the cost of an idle consumer.
 func (r *run) idle(ctx context.Context, q *dueq.Queue) error {
 	r.Progress("watch an idle consumer", 0, 1)
 	consuming, stop := context.WithCancel(ctx)
@@ -17,7 +17,7 @@ func (r *run) idle(ctx context.Context, q *dueq.Queue) error {
 	go func() {
 		ended <- q.Consume(consuming, func(context.Context, *dueq.Delivery) error { return nil }, dueq.ConsumeOptions{})
 	}()
-	const start = 2 * time.Second // until it has found that there is nothing
+	const start = 2 * time.Second // until the consumer is idle
 	err := sleep(ctx, min(r.For, start))
 	if err == nil {
 		err = r.watchIdle(ctx)

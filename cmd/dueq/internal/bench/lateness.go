@@ -26,7 +26,7 @@ type arrivals struct {
 	at   map[string]time.Time // id -> the first one
 	all  int
 	want int
-	done chan struct{} // closed when every message has come
+	done chan struct{} // closed when every message was delivered
 }
 
 func (a *arrivals) enter(id string, at time.Time) {
@@ -97,7 +97,7 @@ func (r *run) scatter(ctx context.Context, q *dueq.Queue, n int) (map[string]tim
 	return due, ctx.Err()
 }
 
-// judge compares what came with when it was due.
+// judge compares the deliveries with the due times.
 func (a *arrivals) judge(due map[string]time.Time, ahead time.Duration) (*Late, error) {
 	l := &Late{Messages: len(due), Rate: dueRate, Ahead: Figure(measure.Milliseconds(ahead))}
 	late := make([]time.Duration, 0, len(due))

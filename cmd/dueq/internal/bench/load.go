@@ -8,13 +8,13 @@ import (
 	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
-// Load is what something done to many messages costs, for each of them.
+// Load is the cost of an operation per message.
 type Load struct {
 	PerS      Figure `json:"per_s"`             // messages
 	StoreCPU  Figure `json:"store_cpu_us"`      // of the server
 	ClientCPU Figure `json:"client_cpu_us"`     // of this process
 	Sent      Figure `json:"commands_sent"`     // by clients
-	Executed  Figure `json:"commands_executed"` // those that scripts call, too
+	Executed  Figure `json:"commands_executed"` // including those that scripts call
 	In        Figure `json:"bytes_in"`          // received by the server
 	Out       Figure `json:"bytes_out"`         // sent by the server
 }
@@ -25,7 +25,7 @@ type Series struct {
 	Rounds []Load `json:"rounds"`
 }
 
-// add enters a round.
+// add adds a round.
 func (s *Series) add(l Load) {
 	s.Rounds = append(s.Rounds, l)
 	s.Load = Load{}
@@ -42,7 +42,7 @@ func (l *Load) figures() []*Figure {
 	return []*Figure{&l.PerS, &l.StoreCPU, &l.ClientCPU, &l.Sent, &l.Executed, &l.In, &l.Out}
 }
 
-// Ratio is how many times a figure is another, round by round.
+// Ratio is the quotient of two figures, round by round.
 type Ratio struct {
 	Median Figure `json:"median"`
 	Min    Figure `json:"min"`
@@ -58,14 +58,14 @@ func newRatio(rounds int, of func(round int) Figure) *Ratio {
 	return &Ratio{Median: Figure(s.Median), Min: Figure(s.Min), Max: Figure(s.Max)}
 }
 
-// reading is what this process and the server have used so far.
+// reading is the usage of this process and the server so far.
 type reading struct {
 	at     time.Time
 	cpu    Figure // us of this process
 	server rawredis.Reading
 }
 
-// processCPU is how many us of CPU time this process has used.
+// processCPU returns the CPU time that this process has used, in us.
 func processCPU() Figure {
 	used, err := measure.CPU()
 	if err != nil {
@@ -86,7 +86,7 @@ func (r *run) read(ctx context.Context) (reading, error) {
 	return now, nil
 }
 
-// measure returns what n messages cost while work runs.
+// measure runs work and returns its cost per message.
 func (r *run) measure(ctx context.Context, n int, work func() error) (Load, error) {
 	if err := r.rest(ctx); err != nil {
 		return Load{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/measure"
 )
 
-// memory measures what a message takes that waits for its time.
+// memory measures the memory of a scheduled message.
 func (r *run) memory(ctx context.Context, q *dueq.Queue) error {
 	r.report.Memory = &Held{Messages: r.Messages}
 	each := []*Figure{&r.report.Memory.Bytes, &r.report.Floor.Memory}
@@ -30,7 +30,7 @@ func (r *run) memory(ctx context.Context, q *dueq.Queue) error {
 	return nil
 }
 
-// inUse is how many bytes the server, or else the heap of this process, has in use.
+// inUse returns how many bytes the server uses or, without one, the heap of this process.
 func (r *run) inUse(ctx context.Context) (int64, error) {
 	if err := r.rest(ctx); err != nil {
 		return 0, err

@@ -2,9 +2,9 @@ package bench
 
 import "runtime"
 
-// Report is what was measured. What was not asked for is absent.
+// Report has the results of a run. Those of modes that were not selected are absent.
 type Report struct {
-	Store   string `json:"store"`             // for people: without secrets; set by the caller
+	Store   string `json:"store"`             // for display, without secrets; set by the caller
 	Version string `json:"version,omitempty"` // of the server
 	Machine string `json:"machine"`           // that dueq bench runs on
 	Setup   Setup  `json:"setup"`
@@ -20,7 +20,7 @@ type Report struct {
 	Ratio    Ratios    `json:"ratio"`
 }
 
-// Setup is what the figures depend on.
+// Setup has the parameters on which the figures depend.
 type Setup struct {
 	Mode        string `json:"mode"`
 	Messages    int    `json:"messages"`
@@ -47,7 +47,7 @@ type Single struct {
 // Drained is a backlog that was delivered and acked.
 type Drained struct {
 	Series
-	Ping Ping   `json:"ping_ms"`    // of somebody else, meanwhile
+	Ping Ping   `json:"ping_ms"`    // of another client, meanwhile
 	Slow Figure `json:"slow_calls"` // in all rounds, those that the server enters into its SLOWLOG
 }
 
@@ -58,13 +58,13 @@ type Ping struct {
 	Max Figure `json:"max"`
 }
 
-// Life is what the whole life of a message costs: send, claim and ack, in batches.
+// Life is the cost of a whole message: send, claim and ack, in batches.
 type Life struct {
 	StoreCPU  Figure `json:"store_cpu_us"`
 	ClientCPU Figure `json:"client_cpu_us"`
 }
 
-// Held is what messages take that wait for their time.
+// Held is the memory of scheduled messages.
 type Held struct {
 	Messages int    `json:"messages"`
 	Bytes    Figure `json:"bytes_per_message"`
@@ -81,20 +81,20 @@ type Late struct {
 	Max      Figure `json:"max"`
 	Early    int    `json:"early"`       // messages
 	Again    int    `json:"redelivered"` // deliveries after the first
-	Ahead    Figure `json:"clock_ahead"` // of the server's clock; taken into account
+	Ahead    Figure `json:"clock_ahead"` // of the server's clock; subtracted from the figures
 }
 
-// Idleness is what a consumer costs that has nothing to do.
+// Idleness is the cost of an idle consumer.
 type Idleness struct {
 	Seconds   Figure `json:"seconds"`
 	Sent      Figure `json:"commands_per_s"`
-	Executed  Figure `json:"commands_executed_per_s"` // those that scripts call, too
+	Executed  Figure `json:"commands_executed_per_s"` // including those that scripts call
 	StoreCPU  Figure `json:"store_cpu_ms_per_s"`      // the server uses some without any client
 	ClientCPU Figure `json:"client_cpu_ms_per_s"`
 }
 
-// Floor is what the least costs that a safe queue must do. Its figures are unknown
-// where the store has no server.
+// Floor is the cost of the least work that a safe queue must do. Its figures are unknown where
+// the store has no server.
 type Floor struct {
 	SendStoreCPU  Figure   `json:"send_store_cpu_us"`
 	DrainStoreCPU Figure   `json:"drain_store_cpu_us"`
@@ -125,8 +125,8 @@ func newReport(c Config) *Report {
 	}
 }
 
-// life enters what load has measured, as far as the mode asks for it: messages that are
-// to be drained have to be sent, too.
+// life sets the results of load that the mode selects: messages that are drained must also be
+// sent.
 func (r *Report) life(mode string, sides []*side) {
 	sent, drained := []**Series{&r.Send, &r.Floor.Send}, []**Drained{&r.Drain, &r.Floor.Drain}
 	for i, s := range sides {
@@ -139,7 +139,7 @@ func (r *Report) life(mode string, sides []*side) {
 	}
 }
 
-// complete enters what the floor needed for the same.
+// complete sets the figures of the floor.
 func (s *Single) complete(producers int, floor Series) {
 	s.Producers, s.floor = producers, floor
 	s.FloorPerS, s.FloorStoreCPU = unknown(), unknown()
@@ -149,8 +149,8 @@ func (s *Single) complete(producers int, floor Series) {
 	}
 }
 
-// compare works out the sums and ratios, round by round: noise of the machine hits both
-// sides of a round alike.
+// compare computes the sums and ratios, round by round, because noise of the machine affects both
+// sides of a round equally.
 func (r *Report) compare() {
 	send, drain := r.Floor.Send, r.Floor.Drain
 	if send != nil {
@@ -179,7 +179,7 @@ func (r *Report) compareLife(life *Series) {
 	r.Ratio.Life = newRatio(len(floor.Rounds), func(i int) Figure { return life.Rounds[i].StoreCPU / floor.Rounds[i].StoreCPU })
 }
 
-// both adds up what sending and draining took in each round.
+// both adds the figures of sending and draining in each round.
 func both(send, drain *Series) *Series {
 	sum := &Series{}
 	for i := range send.Rounds {

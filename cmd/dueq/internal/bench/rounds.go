@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/measure"
 )
 
-// side is a subject with what was measured of it.
+// side is a subject with its results.
 type side struct {
 	subject
 	sent, drained Series
@@ -76,8 +76,8 @@ func (r *run) round(ctx context.Context, sides []*side, number, n int) error {
 	return nil
 }
 
-// perProducer is the most messages that one goroutine sends one by one in a round: it
-// waits for each, so more would only take longer.
+// perProducer is the maximum number of messages that one goroutine sends one by one in a round:
+// it waits for each, so more would only take longer.
 const perProducer = 5000
 
 // single measures Send from some goroutines, and the floor called in the same way.
@@ -87,7 +87,7 @@ func (r *run) single(ctx context.Context, q *dueq.Queue) error {
 	floors := make([]Series, len(r.Producers))
 	due := r.now().Add(24 * time.Hour)
 	r.Progress("warm up", 0, r.Rounds)
-	for _, s := range sides { // dials the connections, too
+	for _, s := range sides { // also dials the connections
 		if err := s.single(ctx, r.Messages, slices.Max(r.Producers), due); err != nil {
 			return err
 		}

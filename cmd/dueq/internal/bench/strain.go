@@ -9,19 +9,18 @@ import (
 	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
-// strain is how the server treats its other users meanwhile: how fast it answers a
-// PING, and how many calls it calls slow.
+// strain is the effect of a load on other clients of the server: how fast it answers a PING, and
+// how many calls are in its SLOWLOG.
 type strain struct {
 	server *rawredis.Server
 	pings  []time.Duration
 	slow   Figure
 }
 
-// pingEvery is how often it is asked, so seldom that this costs nothing beside the load.
+// pingEvery is the interval of the PINGs, long enough to cost almost nothing.
 const pingEvery = 5 * time.Millisecond
 
-// during watches the server while work runs. Without a server there is nothing to
-// watch.
+// during measures the strain while work runs. Without a server it measures nothing.
 func (s *strain) during(ctx context.Context, work func() error) error {
 	if s.server == nil {
 		return work()
@@ -45,7 +44,7 @@ func (s *strain) ping(ctx context.Context, ended <-chan struct{}) {
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for {
-		if took, err := s.server.Ping(ctx); err == nil { // those who work notice an outage
+		if took, err := s.server.Ping(ctx); err == nil { // an outage is reported by work
 			s.pings = append(s.pings, took)
 		}
 		select {
@@ -56,7 +55,7 @@ func (s *strain) ping(ctx context.Context, ended <-chan struct{}) {
 	}
 }
 
-// of returns a series of drains with the strain they were.
+// of returns a series of drains with their strain.
 func (s *strain) of(drains Series) *Drained {
 	d := &Drained{drains, Ping{unknown(), unknown(), unknown()}, unknown()}
 	if s.server != nil {

@@ -13,21 +13,21 @@ import (
 	"github.com/dueq-dev/dueq/internal/rawredis"
 )
 
-// subject is what is measured: dueq, or the floor. Its calls are never broken off, so
-// that the server does nothing for it after it has returned; it ends between two calls.
+// subject is measured: dueq or the floor. Its calls are not cancelled, so that the server does no
+// work for it after it has returned; it ends between two calls.
 type subject interface {
 	// send stores n messages in batches, from several goroutines.
 	send(ctx context.Context, n int, due time.Time) error
 	// single stores n messages one by one, from several goroutines.
 	single(ctx context.Context, n, producers int, due time.Time) error
-	// drain takes and acks the n messages that are due.
+	// drain receives and acks the n messages that are due.
 	drain(ctx context.Context, n int) error
 }
 
 // callers is how many goroutines send batches, and drain the floor.
 const callers = 4
 
-// library is dueq.
+// library is dueq as a subject.
 type library struct {
 	queue       *dueq.Queue
 	body        []byte
@@ -60,11 +60,11 @@ func (l library) single(ctx context.Context, n, producers int, due time.Time) er
 	})
 }
 
-// stallTimeout is how long draining may make no progress: longer than a lease that is lost and
-// has to run out.
+// stallTimeout is how long a drain may make no progress: longer than a lease, which has to run
+// out if a reply is lost.
 const stallTimeout = time.Minute
 
-// drain ends when all is acked, so stopping the consumer is a part of it.
+// drain ends when all messages are acked, so stopping the consumer is a part of it.
 func (l library) drain(ctx context.Context, n int) error {
 	before, err := l.queue.Stats(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func (l library) drain(ctx context.Context, n int) error {
 	return err
 }
 
-// minimal is the floor.
+// minimal is the floor as a subject.
 type minimal struct {
 	floor *rawredis.Floor
 	body  []byte

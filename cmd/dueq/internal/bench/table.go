@@ -8,7 +8,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 )
 
-// Text returns the report for people.
+// Text returns the report as tables.
 func (r *Report) Text() string {
 	var b strings.Builder
 	store := r.Store
@@ -38,7 +38,7 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-// text says how the server treated others meanwhile.
+// text returns the effect on other clients as a line.
 func (d *Drained) text(name string) string {
 	if d == nil || !d.Ping.P50.known() {
 		return ""

@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// audit looks at what is left in the queue, and has the store checked.
+// audit counts the dead letters in the queue, and checks the store.
 func (s *show) audit(ctx context.Context) error {
 	for dead, err := range s.queue.Messages(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Dead}}) {
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 )
 
-// Intro explains to people what they are about to see.
+// Intro returns the text that explains the show.
 func Intro(store string, length time.Duration) string {
 	return fmt.Sprintf(`Two days of the real US flight schedule of January 2001, replayed in %.0f seconds on %s
 
@@ -49,8 +49,8 @@ func Board(w io.Writer, colour bool) func(View) {
 	}
 }
 
-// Log returns a screen for anything but a terminal: a line for everything unusual, and
-// one for every eighth of the show.
+// Log returns a screen for output that is no terminal: a line for each unusual event, and one for
+// every eighth of the show.
 func Log(w io.Writer) func(View) {
 	const parts = 8
 	shown := 0
@@ -118,7 +118,7 @@ func (k EventKind) colour() string {
 	return "\x1b[32m"
 }
 
-// Table returns the result for people, with what each figure means.
+// Table returns the result as a table, with the meaning of each figure.
 func (r Result) Table() string {
 	var b strings.Builder
 	for _, row := range []struct {
@@ -134,7 +134,7 @@ func (r Result) Table() string {
 		{"early", r.Early, "delivered before the due time"},
 		{"lost", r.Lost, "neither delivered, dead nor cancelled"},
 	} {
-		_, _ = fmt.Fprintf(&b, "  %-10s %5d   %s\n", row.name, row.value, row.means) // a Builder takes everything
+		_, _ = fmt.Fprintf(&b, "  %-10s %5d   %s\n", row.name, row.value, row.means) // a Builder returns no errors
 	}
 	_, _ = fmt.Fprintf(&b, "  lateness   p50 %.2f ms, p99 %.2f ms, max %.2f ms, from due time to start of the handler\n",
 		r.Lateness.P50, r.Lateness.P99, r.Lateness.Max)

@@ -26,7 +26,7 @@ type flight struct {
 	course              course
 }
 
-// course is what happens to a flight in the show.
+// course is the fate of a flight in the show.
 type course int
 
 const (
@@ -38,7 +38,7 @@ const (
 	delayed // rescheduled
 )
 
-// attemptsOfTheHopeless is after how many failures the flight that always fails is dead.
+// attemptsOfTheHopeless is the MaxAttempts of the flight that always fails.
 const attemptsOfTheHopeless = 3
 
 // loadFlights reads the schedule, which is in the order of departure.

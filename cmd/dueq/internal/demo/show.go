@@ -19,7 +19,7 @@ type Config struct {
 // lead is the time from the sending of all flights to the first departure.
 const lead = 300 * time.Millisecond
 
-// slack is how long after the last departure the show waits for what is missing.
+// slack is how long after the last departure the show waits for missing flights.
 const slack = 8 * time.Second
 
 // show is one run.
@@ -33,9 +33,9 @@ type show struct {
 	tally   *tally
 }
 
-// Run replays the flights on a queue that should be empty, and empties it afterwards.
-// It returns what was seen, and an error if the show could not be run to its end or a
-// promise was broken that the result has no figure for.
+// Run replays the flights on a queue that should be empty, and empties it afterwards. It returns
+// the result, and an error if the show could not be run to its end or a guarantee was broken for
+// which the result has no figure.
 func Run(ctx context.Context, q *dueq.Queue, c Config) (Result, error) {
 	flights, err := loadFlights()
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *show) play(ctx context.Context) error {
 	case err = <-failed:
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = ctx.Err() // after the deadline the figures show what is missing
+			err = ctx.Err() // after the deadline the figures show the missing flights
 		}
 	}
 	stop()
@@ -138,7 +138,7 @@ func (s *show) send(ctx context.Context) error {
 	return nil
 }
 
-// gates are the consumers; a process each would do just as well.
+// gates are the consumers. They could also run in separate processes.
 var gates = [...]string{"A", "B", "C"}
 
 // gate consumes until ctx ends.
@@ -173,7 +173,7 @@ func (s *show) watch(ctx context.Context, start time.Time) {
 	}
 }
 
-// view returns what to show of a show that began at start.
+// view returns the view of a show that began at start.
 func (s *show) view(start time.Time) View {
 	elapsed := time.Since(start)
 	return s.tally.view(s.clock(elapsed), float64(elapsed)/float64(lead+s.Length))

@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/measure"
 )
 
-// Result is what the handlers saw. Its JSON is read by scripts.
+// Result counts the deliveries that the handlers got. Scripts read its JSON.
 type Result struct {
 	Sent      int      `json:"sent"`
 	Delivered int      `json:"delivered"` // flights whose handler succeeded
@@ -49,22 +49,22 @@ type EventKind int
 // The kinds of events.
 const (
 	Departed  EventKind = iota // the handler succeeded
-	Held                       // it failed; the flight is tried again
+	Held                       // it failed; the flight is retried
 	Grounded                   // it failed for the last time; the flight is dead
 	Cancelled                  // by the tower
 	Delayed                    // by the tower
 )
 
-// View is what a screen shows.
+// View is the state that a screen shows.
 type View struct {
 	Clock  time.Time // of the schedule
-	Share  float64   // of the show that is over, 0 to 1
+	Share  float64   // of the show that has passed, 0 to 1
 	Counts Result    // so far; Dead is what handlers expect, Lost and Lateness are empty
 	Events []Event   // since the view before
 }
 
-// tally is the memory of a show. It judges by what handlers saw, not by what the queue
-// says about itself.
+// tally collects the events of a show. It uses what the handlers got, not the counters of the
+// queue.
 type tally struct {
 	mu       sync.Mutex
 	states   map[*flight]*state
@@ -76,7 +76,7 @@ type tally struct {
 	finished chan struct{}
 }
 
-// state is what is known of one flight.
+// state is the state of one flight.
 type state struct {
 	notBefore                         time.Time // by this process's own clock, with its monotonic part
 	departed, dead, cancelled, closed bool
@@ -91,7 +91,7 @@ func newTally(flights []*flight) *tally {
 	return t
 }
 
-// plan says that a flight must not be delivered before an instant.
+// plan sets the instant before which a flight must not be delivered.
 func (t *tally) plan(f *flight, notBefore time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -104,9 +104,8 @@ func (t *tally) sent(n int) {
 	t.counts.Sent = n
 }
 
-// delivered books the outcome of a delivery. A delivery is early if it is so by the due
-// time that came with it, or by the delay that was asked for; the second would show
-// even if clocks disagreed.
+// delivered counts a delivery. It is early if it comes before its due time, or before the delay
+// of its send has passed by the local clock, which does not depend on the store's clock.
 func (t *tally) delivered(f *flight, gate string, d *dueq.Delivery, started time.Time, failure error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -158,7 +157,7 @@ func (t *tally) cancelled(f *flight) {
 	t.events = append(t.events, t.event(Cancelled, f))
 }
 
-// foundDead books a dead letter of the queue.
+// foundDead counts a dead letter of the queue.
 func (t *tally) foundDead(r dueq.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -186,7 +185,7 @@ func (t *tally) event(kind EventKind, f *flight) Event {
 	return Event{Kind: kind, Departs: f.message.Due, Origin: f.origin, Destination: f.destination, Miles: f.miles}
 }
 
-// view returns what has happened, and the events since the last view.
+// view returns the counts so far, and the events since the last view.
 func (t *tally) view(clock time.Time, share float64) View {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,7 +194,7 @@ func (t *tally) view(clock time.Time, share float64) View {
 	return v
 }
 
-// broken returns an error about promises that have no figure in the result.
+// broken returns an error for broken guarantees that have no figure in the result.
 func (t *tally) broken() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -45,7 +45,7 @@ func decode(line []byte) (Message, error) {
 	return m, whole(seen)
 }
 
-// whole holds what no single field can see.
+// whole checks the conditions that concern several fields.
 func whole(seen []string) error {
 	if !slices.Contains(seen, "body") {
 		return errors.New("body: is missing")
@@ -130,7 +130,7 @@ func (m *Message) setHeaders(value json.RawMessage) error {
 	return nil
 }
 
-// text gives the string in value to use, and says about what it was when use refuses.
+// text calls use with the string in value, and names the string in the error of use.
 func text(field string, value json.RawMessage, use func(string) error) error {
 	if kind(value) != "a string" {
 		return wrongKind(field, "a string", value)
@@ -176,7 +176,7 @@ func syntax(err error) error {
 	return fmt.Errorf("is not JSON: %w", err)
 }
 
-// short quotes a text so that it is one harmless line that is not too long.
+// short returns a text quoted, escaped for terminals, and cut to a limited length.
 func short(s string) string {
 	const most = 64
 	if len(s) > most {

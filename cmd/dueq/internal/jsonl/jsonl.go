@@ -25,7 +25,7 @@ type Message struct {
 	Headers map[string]string
 }
 
-// LineError says what is wrong with one line.
+// LineError is the error of one line.
 type LineError struct {
 	Line int
 	Err  error
@@ -54,9 +54,9 @@ func (r *Reader) Bytes() int64 { return r.bytes }
 // More reports whether some input is at hand, so that Next need not wait for it.
 func (r *Reader) More() bool { return r.in.Buffered() > 0 }
 
-// Next returns the message of the next line that is not blank, and io.EOF after the
-// last. After a *LineError it can be called again and goes on with the line after the
-// bad one; any other error means that the input cannot be read further.
+// Next returns the message of the next line that is not blank, and io.EOF after the last. After a
+// *LineError it can be called again and continues with the next line; any other error means that
+// the input cannot be read further.
 func (r *Reader) Next() (Message, error) {
 	for {
 		tooLong, err := r.readLine()
@@ -78,7 +78,7 @@ func (r *Reader) Next() (Message, error) {
 	}
 }
 
-// readLine reads a line into r.line. Of a line that is too long it keeps nothing.
+// readLine reads a line into r.line. It keeps nothing of a line that is too long.
 func (r *Reader) readLine() (tooLong bool, err error) {
 	r.line = r.line[:0]
 	for {

@@ -1,5 +1,4 @@
-// Package term writes for people: text that cannot harm a terminal, tables, and lines
-// that change in place.
+// Package term writes to terminals: escaped text, tables, and lines that are redrawn in place.
 package term
 
 import (
@@ -9,9 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// Escape returns s with everything that a terminal could take for a command, or a
-// reader for another line, written as \n, \x1b or \u202e. What is printable stays, the
-// backslash too.
+// Escape returns s with control characters, line breaks and marks that reorder text written as
+// \n, \x1b or \u202e. Printable characters stay, including the backslash.
 func Escape(s string) string {
 	if printable(s) {
 		return s
@@ -50,7 +48,7 @@ func writeRune(b *strings.Builder, text string, r rune) {
 	}
 }
 
-// Cut returns s in at most width characters; the last one is "…" when something is missing.
+// Cut returns s in at most width characters; if s is longer, the last one is "…".
 func Cut(s string, width int) string {
 	count := 0
 	for i := range s {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns v as one line of JSON with a line end. Besides what JSON demands, it
-// escapes everything else that is not printable (DEL, C1 controls, marks that reorder
-// text), so that the line is harmless on a terminal too. <, > and & stay as they are.
+// JSON returns v as one line of JSON with a line end. Besides what JSON demands, it escapes
+// everything else that is not printable (DEL, C1 controls, marks that reorder text), so that the
+// line is safe on a terminal, too. <, > and & are not escaped.
 func JSON(v any) ([]byte, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -22,7 +22,8 @@ func JSON(v any) ([]byte, error) {
 	return escapeJSON(b.Bytes()), nil
 }
 
-// escapeJSON works on the encoded text: whatever is not ASCII stands inside a string there.
+// escapeJSON works on the encoded text, in which characters that are not ASCII occur only in
+// strings.
 func escapeJSON(text []byte) []byte {
 	out := make([]byte, 0, len(text))
 	for len(text) > 0 {

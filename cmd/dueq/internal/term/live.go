@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Live shows lines that are drawn anew over what was there. It is for terminals only,
-// and not safe for concurrent use.
+// Live shows lines and redraws them in place. It is for terminals only, and not safe for
+// concurrent use.
 type Live struct {
 	W     io.Writer
-	lines int // on the screen now
+	lines int // lines on the screen now
 }
 
-// Draw replaces what the last Draw wrote. Each line must fit the terminal's width.
+// Draw replaces the lines of the last Draw. Each line must fit the terminal's width.
 func (l *Live) Draw(lines []string) error {
 	var b strings.Builder
 	l.back(&b)
@@ -25,7 +25,7 @@ func (l *Live) Draw(lines []string) error {
 	return l.write(b.String())
 }
 
-// Clear takes the lines off the screen.
+// Clear removes the lines from the screen.
 func (l *Live) Clear() error {
 	if l.lines == 0 {
 		return nil

@@ -18,7 +18,7 @@ func Table(header []string, rows [][]string) string {
 	for _, row := range rows {
 		line(w, row)
 	}
-	_ = w.Flush() // a bytes.Buffer takes everything
+	_ = w.Flush() // a bytes.Buffer returns no errors
 	return trimLines(b.String())
 }
 
@@ -30,7 +30,7 @@ func line(w io.Writer, cells []string) {
 	_, _ = io.WriteString(w, strings.Join(escaped, "\t")+"\n") // see Table
 }
 
-// trimLines takes off the blanks that pad an empty last column.
+// trimLines removes the blanks that pad an empty last column.
 func trimLines(s string) string {
 	lines := strings.Split(s, "\n")
 	for i := range lines {

@@ -1,5 +1,5 @@
-// Package when reads the spans and instants that people write: in flags and in files
-// to import. Its errors do not repeat the text; the caller says what it was and where.
+// Package when parses spans and instants of flags and of files to import. Its errors do not have
+// the text: the caller adds it, with its position.
 package when
 
 import (
@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Errors of Span, Instant and Range. All mean that the text is not usable as it is.
+// Errors of Span, Instant and Range. All mean that the text is invalid.
 var (
 	errSpan     = errors.New("want a duration such as 30s, 1h30m or 2d")
 	errNegative = errors.New("is negative, want 0 or more")
@@ -18,11 +18,11 @@ var (
 	errRange    = errors.New("want FROM..TO, each a time in RFC 3339 or a duration before or after now, such as -2h..30m; one of the two may be missing")
 )
 
-// Day is what "d" means in a span: 24 hours, whatever the calendar does.
+// Day is the value of "d" in a span: 24 hours, also on days with a change of the clock.
 const Day = 24 * time.Hour
 
-// Span reads a Go duration of 0 or more that may begin with days: "90s", "1h30m",
-// "2d", "1.5d", "1d12h".
+// Span parses a Go duration of 0 or more that may begin with days: "90s", "1h30m", "2d", "1.5d",
+// "1d12h".
 func Span(text string) (time.Duration, error) {
 	if strings.HasPrefix(text, "-") {
 		return 0, errNegative
@@ -38,8 +38,8 @@ func Span(text string) (time.Duration, error) {
 	return days + d, nil
 }
 
-// cutDays reads the days in front of text, if there are any. It returns an error for
-// an empty text, so that an empty rest means that everything was read.
+// cutDays parses the days at the start of text, if there are any. It returns an error for an
+// empty text, so that an empty rest means that the whole text was parsed.
 func cutDays(text string) (time.Duration, string, error) {
 	number, rest, found := strings.Cut(text, "d")
 	if !found {
@@ -58,8 +58,8 @@ func cutDays(text string) (time.Duration, string, error) {
 	return time.Duration(days * float64(Day)), rest, nil
 }
 
-// Range reads two instants with ".." between them. Each is one in RFC 3339, a span from now,
-// or with a minus a span before now; one may be missing, and is the zero time then.
+// Range parses two instants with ".." between them. Each is an instant in RFC 3339, a span from
+// now or, with a minus, a span before now. One may be missing and is then the zero time.
 func Range(text string, now time.Time) (from, to time.Time, err error) {
 	first, last, ok := strings.Cut(text, "..")
 	if !ok || first == "" && last == "" {
@@ -89,7 +89,7 @@ func bound(text string, now time.Time) (time.Time, error) {
 	return now.Add(d), nil
 }
 
-// Instant reads an instant in RFC 3339, from the year 1970 to 9999.
+// Instant parses an instant in RFC 3339, from the year 1970 to 9999.
 func Instant(text string) (time.Time, error) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || t.Unix() < 0 {
