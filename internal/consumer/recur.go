@@ -70,7 +70,7 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 		err = v.Verdict.Err(said.code)
 	}
 	if err != nil {
-		w.config.Log.Warn("dueq: could not schedule the next occurrence; the message will be delivered again when its lease has run out", attributes(h, slog.Any("error", err))...)
+		w.config.Log.Warn("dueq: could not settle a recurring message; it will be delivered again when its lease has run out", attributes(h, slog.Any("error", err))...)
 	}
 	if pass || err != nil {
 		w.over(h)
