@@ -92,6 +92,7 @@ func (s *settler) startAll(t target, items []settling) { s.coalescer(t).StartAll
 // whose verdict the store refused is still held, and counts as failed.
 func (s *settler) conclude(v store.Verdict, items []settling, said []settlement) {
 	over := items[:0]
+	var refused []verdicts
 	for i, item := range items {
 		item.sends.done(said[i].code, said[i].err)
 		if code := said[i].code; said[i].err == nil && code.Refuses() {
@@ -99,7 +100,7 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 			failed := s.failed(item.held, err)
 			again := newSettling(item.held, failed)
 			again.handled, again.result, again.took = item.handled, err, item.took
-			s.start(target{partition: item.held.Partition, verdict: failed.Verdict}, again)
+			refused = add(refused, target{partition: item.held.Partition, verdict: failed.Verdict}, again, len(items)-i)
 			continue
 		}
 		err := s.note(item.held, v, said[i])
@@ -107,6 +108,9 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 			s.outcomes.report(item.outcome(v, said[i].code, err))
 		}
 		over = append(over, item)
+	}
+	for _, again := range refused {
+		s.startAll(again.target, again.items)
 	}
 	if len(over) > 0 {
 		s.over(over)
