@@ -120,10 +120,10 @@ type request struct {
 	parts    []*series.Part
 }
 
-// newRequest returns the request for the items at the given indexes, or for all if places is nil.
-func newRequest(t target, items []settling, places []int) request {
-	r, n := request{target: t}, len(places)
-	if places == nil {
+// newRequest returns the request for the items at the given indexes, or for all if indexes is nil.
+func newRequest(t target, items []settling, indexes []int) request {
+	r, n := request{target: t}, len(indexes)
+	if indexes == nil {
 		n = len(items)
 	}
 	if t.verdict == noVerdict {
@@ -133,8 +133,8 @@ func newRequest(t target, items []settling, places []int) request {
 	}
 	for i := range n {
 		item := &items[i]
-		if places != nil {
-			item = &items[places[i]]
+		if indexes != nil {
+			item = &items[indexes[i]]
 		}
 		r.set(i, item)
 	}

@@ -17,11 +17,11 @@ const soon = 100 * time.Millisecond
 // prefetchBytes, by the mean size of deliveries. So a consumer with slow handlers holds few
 // messages that others could handle, and fast handlers do not wait for claims.
 //
-// A delivery has a place from before its claim until the store has its verdict. Partitions can be
-// on different servers, so a partition that does not answer must not keep places from the others:
-// while a claim or a verdict of it is late, the places of its claim and of all its verdicts are
+// A delivery has a permit from before its claim until the store has its verdict. Partitions can be
+// on different servers, so a partition that does not answer must not keep permits from the others:
+// while a claim or a verdict of it is late, the permits of its claim and of all its verdicts are
 // lent, that is, they count against that partition only. A late claim can still return all
-// deliveries that it asked for; then more are held than there are places, until enough are
+// deliveries that it asked for; then more are held than there are permits, until enough are
 // settled.
 type capacity struct {
 	workers       int          // deliveries that handlers can work on at a time
@@ -34,19 +34,19 @@ type capacity struct {
 
 	mu         sync.Mutex
 	limit      int // of workers in use: lower than their number while the processor is overloaded
-	used       int // places that are taken, including lent ones
+	used       int // permits in use, including lent ones
 	lent       int
 	asking     int           // reserved by claims that are in flight and not late
 	mean       time.Duration // time of a worker for a delivery; 0: not measured yet
 	size       int           // mean bytes of a delivery
 	partitions []usage
-	idle       int     // workers that wait for deliveries; only counted with batches
-	waiting    []*turn // fetchers, in the order in which they are served
-	short      bool    // a waiting fetcher has no place because slots are missing
-	plenty     int     // partitions that are known to have more messages due
+	idle       int       // workers that wait for deliveries; only counted with batches
+	waiting    []*waiter // fetchers, in the order in which they are served
+	short      bool      // a waiting fetcher has no permit because slots are missing
+	plenty     int       // partitions that are known to have more messages due
 }
 
-// usage counts the places of one partition, except those of deliveries that wait for a worker or
+// usage counts the permits of one partition, except those of deliveries that wait for a worker or
 // have one.
 type usage struct {
 	claiming   int // reserved by the claim in flight
@@ -67,7 +67,7 @@ func (u *usage) lent() int {
 	return n
 }
 
-// asking returns the places that are reserved by a claim which is not late.
+// asking returns the permits that are reserved by a claim which is not late.
 func (u *usage) asking() int {
 	if u.claimLate {
 		return 0
@@ -75,8 +75,8 @@ func (u *usage) asking() int {
 	return u.claiming
 }
 
-// turn is a fetcher that waits for room.
-type turn struct {
+// waiter is a fetcher that waits for permits.
+type waiter struct {
 	partition int
 	most      int
 	granted   chan int
@@ -84,37 +84,37 @@ type turn struct {
 
 func newCapacity(c Config) *capacity {
 	return &capacity{
-		workers: c.places(), limit: c.places(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
+		workers: c.workers(), limit: c.workers(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
 		share: c.Share, partitions: make([]usage, c.Partitions),
 	}
 }
 
-// take waits until there is room, then reserves up to most places for a claim of the
+// take waits until permits are free, then reserves up to most of them for a claim of the
 // partition, which ends with claimed; 0 if ctx ended.
 func (c *capacity) take(ctx context.Context, partition, most int) int {
-	t := &turn{partition: partition, most: most, granted: make(chan int, 1)}
+	w := &waiter{partition: partition, most: most, granted: make(chan int, 1)}
 	c.mu.Lock()
-	c.waiting = append(c.waiting, t)
+	c.waiting = append(c.waiting, w)
 	c.grant()
 	c.mu.Unlock()
 	select {
-	case n := <-t.granted:
+	case n := <-w.granted:
 		return n
 	case <-ctx.Done():
-		c.leave(t)
+		c.leave(w)
 		return 0
 	}
 }
 
-// leave removes t from the waiting fetchers, and gives back places that it was granted meanwhile.
-func (c *capacity) leave(t *turn) {
+// leave removes w from the waiting fetchers, and gives back permits that it was granted meanwhile.
+func (c *capacity) leave(w *waiter) {
 	c.mu.Lock()
 	before := len(c.waiting)
-	c.waiting = slices.DeleteFunc(c.waiting, func(other *turn) bool { return other == t })
+	c.waiting = slices.DeleteFunc(c.waiting, func(other *waiter) bool { return other == w })
 	granted := len(c.waiting) == before
 	c.mu.Unlock()
 	if granted {
-		c.claimed(t.partition, 0, 0, false)
+		c.claimed(w.partition, 0, 0, false)
 	}
 }
 
@@ -122,7 +122,7 @@ func (c *capacity) leave(t *turn) {
 const pastDeliveries = 10
 
 // claimed ends a claim that has returned n deliveries, with bodies of bytes in all, and
-// frees the other places that were reserved for it. plenty: more messages are due.
+// frees the other permits that were reserved for it. plenty: more messages are due.
 func (c *capacity) claimed(partition, n, bytes int, plenty bool) {
 	c.change(partition, func(u *usage) {
 		u.plenty = 0
@@ -138,7 +138,7 @@ func (c *capacity) claimed(partition, n, bytes int, plenty bool) {
 	c.trim()
 }
 
-// claimLate lends the places of a claim until it is over.
+// claimLate lends the permits of a claim until it is over.
 func (c *capacity) claimLate(partition int) {
 	c.change(partition, func(u *usage) { u.claimLate, u.plenty = true, 0 })
 	c.trim()
@@ -168,7 +168,7 @@ func (c *capacity) settled(partition, n int) {
 	})
 }
 
-// give returns the places of n deliveries whose verdicts are not in flight.
+// give returns the permits of n deliveries whose verdicts are not in flight.
 func (c *capacity) give(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -251,7 +251,7 @@ func (c *capacity) limitSlots() {
 	}
 }
 
-// grant serves the waiting fetchers in their order. One that cannot get a place now does not
+// grant serves the waiting fetchers in their order. One that cannot get a permit now does not
 // block the others.
 func (c *capacity) grant() {
 	c.short = false
@@ -259,19 +259,19 @@ func (c *capacity) grant() {
 		return
 	}
 	ahead := c.ahead(c.limit)
-	c.waiting = slices.DeleteFunc(c.waiting, func(t *turn) bool {
-		n := min(c.room(t.partition, ahead), t.most)
+	c.waiting = slices.DeleteFunc(c.waiting, func(w *waiter) bool {
+		n := min(c.available(w.partition, ahead), w.most)
 		if n > 0 && c.share != nil {
 			n = c.withSlots(n)
 			c.short = c.short || n == 0
 		}
 		if n > 0 {
-			u := &c.partitions[t.partition]
+			u := &c.partitions[w.partition]
 			c.used += n
 			c.count(u, -1)
 			u.claiming = n
 			c.count(u, 1)
-			t.granted <- n
+			w.granted <- n
 		}
 		return n > 0
 	})
@@ -280,23 +280,23 @@ func (c *capacity) grant() {
 	}
 }
 
-// room returns how many places a claim of a partition may have. It is at most the partition's
-// share, so that one claim cannot take all places. It is 0 if the free places are not worth a
-// call (see worth), so that busy workers do not cause a call per message.
-func (c *capacity) room(partition, ahead int) int {
+// available returns how many permits a claim of a partition may have. It is at most the
+// partition's fair share, so that one claim cannot take all permits. It is 0 if the free permits are
+// not worth a call (see worth), so that busy workers do not cause a call per message.
+func (c *capacity) available(partition, ahead int) int {
 	total, owed := c.limit+ahead, c.partitions[partition].lent()
-	if c.share != nil { // a delivery that is being settled has given up its slot, so another handler needs a place
+	if c.share != nil { // a delivery that is being settled has given up its slot, so another handler needs a permit
 		total += c.limit
 	}
 	free := c.worth(total-c.used+c.lent-owed, ahead)
 	if free == 0 {
 		return 0
 	}
-	share := (total + len(c.partitions) - 1) / len(c.partitions)
-	return max(0, min(free, share-owed))
+	fair := (total + len(c.partitions) - 1) / len(c.partitions)
+	return max(0, min(free, fair-owed))
 }
 
-// worth returns free if that many places are worth a call, else 0. They must be at least one and
+// worth returns free if that many permits are worth a call, else 0. They must be at least one and
 // half of the deliveries that may wait for workers and, unless a worker waits for a full batch,
 // half of a batch.
 func (c *capacity) worth(free, ahead int) int {
@@ -326,7 +326,7 @@ func (c *capacity) ahead(workers int) int {
 	return n - n%c.batch
 }
 
-// withSlots returns how many of n places a claim may have where handlers need slots. It reserves
+// withSlots returns how many of n permits a claim may have where handlers need slots. It reserves
 // free slots for them, and adds the deliveries that may wait for slots that the queue already
 // has.
 func (c *capacity) withSlots(n int) int {

@@ -49,8 +49,8 @@ const (
 	unwind = time.Second
 )
 
-// places returns how many deliveries handlers can work on at a time.
-func (c *Config) places() int {
+// workers returns how many deliveries handlers can work on at a time.
+func (c *Config) workers() int {
 	if c.HandleBatch == nil {
 		return c.Concurrency
 	}
@@ -59,7 +59,7 @@ func (c *Config) places() int {
 
 const (
 	// A delivery whose lease has run out is wanted for the time of one more lease, within these
-	// limits. For that long it takes up a place and holds back claims.
+	// limits. For that long it takes up a permit and holds back claims.
 	minOvertime = 10 * time.Second
 	maxOvertime = 5 * time.Minute
 )

@@ -1,7 +1,7 @@
 // Package consumer runs the loops of a consumer, each with what belongs to it in a file:
 //
 //	consumer  starts and stops the loops, and reports that the consumer is alive
-//	fetch     claims messages of one partition when there is room for them, or at a hint
+//	fetch     claims messages of one partition while permits are free, or at a hint
 //	capacity  how much may be held
 //	backlog   deliveries that wait for a worker, and are released when that takes too long
 //	work      runs handlers

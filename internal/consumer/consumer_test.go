@@ -43,14 +43,14 @@ func TestCapacity_FollowsTheMeanTime(t *testing.T) {
 			c := newCapacity(Config{Concurrency: 10, Prefetch: test.prefetch, PrefetchBytes: 1, Partitions: 1})
 			for _, d := range test.busy {
 				if c.take(t.Context(), 0, 1) != 1 {
-					t.Fatal("no place")
+					t.Fatal("no permit")
 				}
 				c.claimed(0, 1, 0, false)
 				c.worked(d)
 				c.give(1)
 			}
 			if got := c.take(t.Context(), 0, 10_000); got != test.want {
-				t.Errorf("%d places, want %d", got, test.want)
+				t.Errorf("%d permits, want %d", got, test.want)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestLapse_LateLooksLowerTheWorkersInUse(t *testing.T) {
 				l.judgeLoad(late)
 			}
 			if got := s.capacity.take(t.Context(), 0, 10_000); got != test.want {
-				t.Errorf("%d places, want %d", got, test.want)
+				t.Errorf("%d permits, want %d", got, test.want)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCapacity(Config{Concurrency: 4, Partitions: 2})
 		if a, b := c.take(t.Context(), 0, store.MaxBatch), c.take(t.Context(), 1, store.MaxBatch); a != 2 || b != 2 {
-			t.Fatalf("%d and %d places, want half each", a, b)
+			t.Fatalf("%d and %d permits, want half each", a, b)
 		}
 		c.claimed(0, 2, 0, false)
 		c.claimed(1, 2, 0, false)
@@ -123,7 +123,7 @@ func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 		synctest.Wait()
 		c.give(1)
 		if got := <-order; got != "first" {
-			t.Errorf("%s got the place", got)
+			t.Errorf("%s got the permit", got)
 		}
 		cancel()
 		if got := <-order; got != "left with 0" {
@@ -131,11 +131,11 @@ func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 		}
 		c.give(1)
 		if got := <-order; got != "second" {
-			t.Errorf("%s got the place", got)
+			t.Errorf("%s got the permit", got)
 		}
 		c.give(2)
 		if c.used != 2 {
-			t.Errorf("%d places in use, want 2", c.used)
+			t.Errorf("%d permits in use, want 2", c.used)
 		}
 	})
 }
@@ -151,7 +151,7 @@ func TestCapacity_GrantToAFetcherThatLeavesIsNotLost(t *testing.T) {
 		}
 	}
 	if n := c.take(t.Context(), 0, store.MaxBatch); n != 4 {
-		t.Errorf("%d places left of 4", n)
+		t.Errorf("%d permits left of 4", n)
 	}
 }
 

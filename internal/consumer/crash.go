@@ -15,8 +15,7 @@ const (
 	// other crashed messages. A message that ends its process usually does so sooner, and long
 	// handlers must not delay the others for longer.
 	isolateFor = 10 * time.Second
-	// isolateAgain makes [store.CrashDelay] spread messages that find the place in use over 1.6
-	// s.
+	// isolateAgain makes [store.CrashDelay] spread messages that are refused over 1.6 s.
 	isolateAgain = 4
 )
 

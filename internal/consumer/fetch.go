@@ -47,7 +47,7 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 	}
 }
 
-// ring makes the fetcher claim again, now or when it has room.
+// ring makes the fetcher claim again, now or when it gets permits.
 func (f *fetch) ring() {
 	select {
 	case f.wake <- struct{}{}:
@@ -59,11 +59,11 @@ func (f *fetch) ring() {
 // errors that retries do not end.
 func (f *fetch) Run(ctx, life context.Context) error {
 	for {
-		room := f.work.capacity.take(ctx, f.partition.Index, store.MaxBatch)
-		if room == 0 {
+		most := f.work.capacity.take(ctx, f.partition.Index, store.MaxBatch)
+		if most == 0 {
 			return nil
 		}
-		wait, err := f.claim(ctx, life, room)
+		wait, err := f.claim(ctx, life, most)
 		if err != nil {
 			return err
 		}
@@ -73,11 +73,11 @@ func (f *fetch) Run(ctx, life context.Context) error {
 	}
 }
 
-// claim claims messages for up to room places and returns for how long no more will be due.
-func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error) {
+// claim claims up to most messages and returns for how long no more will be due.
+func (f *fetch) claim(ctx, life context.Context, most int) (time.Duration, error) {
 	f.number++
 	request := store.ClaimRequest{
-		Consumer: f.config.Name, Number: f.number, Max: room,
+		Consumer: f.config.Name, Number: f.number, Max: most,
 		Lease: f.config.Lease.Milliseconds(), AckOnClaim: f.config.AtMostOnce, Of: f.config.Partitions,
 	}
 	f.overdue.begin()
@@ -105,7 +105,7 @@ func (f *fetch) claim(ctx, life context.Context, room int) (time.Duration, error
 }
 
 // ask repeats a claim until its outcome is known: after a new claim, deliveries of the old one
-// would be handled only when their leases have run out. From the first failure on, the places
+// would be handled only when their leases have run out. From the first failure on, the permits
 // reserved for it are lent to other partitions. It does not call the store while the gate is
 // shut. began is the time of the first try.
 func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (result store.ClaimResult, began time.Time, err error) {

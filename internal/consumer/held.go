@@ -15,14 +15,14 @@ type Held struct {
 	Partition store.Partition
 	Delivery  *store.Delivery
 
-	holder reporter
-	claim  *claimed
-	turn   sync.Mutex // held while a verdict is reported: one at a time
+	holder    reporter
+	claim     *claimed
+	reporting sync.Mutex // held while a verdict is reported: one at a time
 
 	mu       sync.Mutex
 	deadline time.Time // the lease cannot have run out before
 	until    time.Time // the lease is not extended after that; zero: no limit
-	place    int32     // in holdings, from 1; 0: not held
+	index    int32     // in holdings, from 1; 0: not held
 	phase    phase
 	unknown  bool  // the store has answered that it does not know the lease
 	lost     bool  // the lease, to another consumer, before there was a verdict
@@ -233,7 +233,7 @@ func (h *Held) putUnderWay(until time.Time) {
 	}
 }
 
-// holdings are all deliveries that a consumer holds. Each has its index in place.
+// holdings are all deliveries that a consumer holds. Each knows its index.
 type holdings struct {
 	mu   sync.Mutex
 	held []*Held
@@ -246,7 +246,7 @@ func (s *holdings) add(all []*Held) {
 	defer s.mu.Unlock()
 	for _, h := range all {
 		s.held = append(s.held, h)
-		h.place = int32(len(s.held))
+		h.index = int32(len(s.held))
 	}
 }
 
@@ -258,14 +258,14 @@ func (s *holdings) remove(h *Held) {
 
 // drop removes h, if it is held, and moves the last delivery to its index.
 func (s *holdings) drop(h *Held) {
-	if h.place == 0 {
+	if h.index == 0 {
 		return
 	}
 	end := len(s.held) - 1
 	last := s.held[end]
-	s.held[h.place-1], last.place = last, h.place
+	s.held[h.index-1], last.index = last, h.index
 	s.held[end], s.held = nil, s.held[:end]
-	h.place = 0
+	h.index = 0
 }
 
 func (s *holdings) removeSettled(all []settling) {

@@ -108,14 +108,14 @@ type lapse struct {
 	config   Config
 	held     *holdings
 	gates    []*gate // of the partitions
-	places   *capacity
+	capacity *capacity
 	outcomes *outcomes
 
 	punctual int // checks in a row that were not late
 }
 
 func newLapse(w *work) *lapse {
-	return &lapse{config: w.config, held: w.held, gates: w.gates, places: w.capacity, outcomes: w.settler.outcomes, punctual: calm}
+	return &lapse{config: w.config, held: w.held, gates: w.gates, capacity: w.capacity, outcomes: w.settler.outcomes, punctual: calm}
 }
 
 // Run checks leases until ctx ends.
@@ -142,14 +142,14 @@ const calm = 10
 func (l *lapse) judgeLoad(late time.Duration) {
 	if late > l.config.Lease/6 {
 		if l.punctual < calm {
-			l.places.starved()
+			l.capacity.starved()
 		}
 		l.punctual = 0
 		return
 	}
 	l.punctual++
 	if l.punctual%calm == 0 {
-		l.places.unstarved()
+		l.capacity.unstarved()
 	}
 }
 

@@ -282,40 +282,40 @@ func (r *Receiver) extend(ctx context.Context, h *Held, span int64) error {
 // receiver are settled in one call for each partition and store.MaxBatch. Those of a consumer are
 // settled by the consumer, which combines concurrent verdicts.
 func SettleAll(ctx context.Context, all []*Held, v Verdict) []error {
-	errs, shares := make([]error, len(all)), map[share][]int{}
+	errs, calls := make([]error, len(all)), map[callKey][]int{}
 	var settling sync.WaitGroup
 	for i, h := range all {
 		if r, ok := h.holder.(*Receiver); ok {
-			from := share{r, h.Partition}
-			shares[from] = append(shares[from], i)
+			key := callKey{r, h.Partition}
+			calls[key] = append(calls[key], i)
 			continue
 		}
 		settling.Go(func() { errs[i] = h.Settle(ctx, v) })
 	}
-	for from, places := range shares {
-		for chunk := range slices.Chunk(places, store.MaxBatch) {
-			settling.Go(func() { from.settle(ctx, all, chunk, v, errs) })
+	for key, indexes := range calls {
+		for chunk := range slices.Chunk(indexes, store.MaxBatch) {
+			settling.Go(func() { key.settle(ctx, all, chunk, v, errs) })
 		}
 	}
 	settling.Wait()
 	return errs
 }
 
-// share identifies deliveries that can be settled in one call.
-type share struct {
+// callKey identifies deliveries that can be settled in one call.
+type callKey struct {
 	receiver  *Receiver
 	partition store.Partition
 }
 
 // settle settles the deliveries at the given indexes in one call.
-func (s share) settle(ctx context.Context, all []*Held, places []int, v Verdict, errs []error) {
-	items := make([]settling, len(places))
-	for n, i := range places {
+func (k callKey) settle(ctx context.Context, all []*Held, indexes []int, v Verdict, errs []error) {
+	items := make([]settling, len(indexes))
+	for n, i := range indexes {
 		items[n] = newSettling(all[i], v)
 	}
-	for n, said := range once(ctx, s.receiver.store, target{partition: s.partition, verdict: v.Verdict}, items) {
-		if errs[places[n]] = said.err; said.err == nil {
-			errs[places[n]] = v.Verdict.Err(said.code)
+	for n, said := range once(ctx, k.receiver.store, target{partition: k.partition, verdict: v.Verdict}, items) {
+		if errs[indexes[n]] = said.err; said.err == nil {
+			errs[indexes[n]] = v.Verdict.Err(said.code)
 		}
 	}
 }

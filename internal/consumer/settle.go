@@ -63,8 +63,8 @@ func (s *settler) insistently(t target) coalesce.Config[settling, settlement] {
 // settle reports one verdict, retrying until it is too late for that (see dropLate). After
 // ErrLeaseLost and ErrCancelled, too, the delivery is settled.
 func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
-	h.turn.Lock()
-	defer h.turn.Unlock()
+	h.reporting.Lock()
+	defer h.reporting.Unlock()
 	t, item := target{partition: h.Partition, verdict: v.Verdict}, newSettling(h, v)
 	item.handled = true
 	if err := item.validate(t); err != nil {
@@ -143,24 +143,24 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 // Items for which it is too late are left out of the next try.
 func (s *settler) insist(ctx context.Context, t target, items []settling, late *overdue) []settlement {
 	said := make([]settlement, len(items))
-	places := make([]int, len(items)) // indexes of the items that are still to be reported
-	for i := range places {
-		places[i] = i
+	indexes := make([]int, len(items)) // of the items that are still to be reported
+	for i := range indexes {
+		indexes[i] = i
 	}
 	for try := 0; ; try++ {
-		err := s.try(ctx, t, items, places, said)
+		err := s.try(ctx, t, items, indexes, said)
 		if err == nil {
 			return said
 		}
 		late.declare()
-		for _, i := range places {
+		for _, i := range indexes {
 			said[i].err = err
 		}
 		if hopeless(err) || errors.Is(err, store.ErrCorrupt) {
 			return said
 		}
-		left := s.dropLate(t.verdict, items, &places)
-		if len(places) == 0 {
+		left := s.dropLate(t.verdict, items, &indexes)
+		if len(indexes) == 0 {
 			return said
 		}
 		pause(ctx, min(retryDelay(try), left))
@@ -171,15 +171,15 @@ func (s *settler) insist(ctx context.Context, t target, items []settling, late *
 }
 
 // try makes the call once, or twice if the first takes long.
-func (s *settler) try(ctx context.Context, t target, items []settling, places []int, said []settlement) error {
-	codes, err := s.hedged(ctx, newRequest(t, items, places))
+func (s *settler) try(ctx context.Context, t target, items []settling, indexes []int, said []settlement) error {
+	codes, err := s.hedged(ctx, newRequest(t, items, indexes))
 	if err != nil && ctx.Err() == nil {
 		err = noAnswer(err)
 	}
 	if err != nil {
 		return err
 	}
-	for n, i := range places {
+	for n, i := range indexes {
 		said[i] = settlement{code: codes[n]}
 	}
 	return nil
@@ -210,17 +210,17 @@ func (s *settler) hedged(ctx context.Context, r request) ([]store.Code, error) {
 	return codes, err
 }
 
-// dropLate removes the items for which it is too late from places, and returns the least time
+// dropLate removes the items for which it is too late from indexes, and returns the least time
 // that one of the others has left. A delivery can be settled after its lease has run out, until a
 // claim puts the message back. So a verdict is retried after the end of the lease: after an
 // outage it may arrive before a claim. A start is not: no handler is started on such a lease.
-func (s *settler) dropLate(v store.Verdict, items []settling, places *[]int) time.Duration {
+func (s *settler) dropLate(v store.Verdict, items []settling, indexes *[]int) time.Duration {
 	overtime := s.overtime
 	if v == noVerdict {
 		overtime = 0
 	}
 	now, left := time.Now(), time.Duration(math.MaxInt64)
-	*places = slices.DeleteFunc(*places, func(i int) bool {
+	*indexes = slices.DeleteFunc(*indexes, func(i int) bool {
 		remaining := items[i].held.remaining(now) + overtime
 		if remaining > 0 {
 			left = min(left, remaining)

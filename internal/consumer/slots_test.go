@@ -191,7 +191,7 @@ func TestSlots_WhatIsNotWantedAnyMoreGoesToOthers(t *testing.T) {
 }
 
 // Queues whose handlers take less time than the clock can measure alternate, too.
-func TestSlots_HandlersThatTakeNoTimeTakeTurns(t *testing.T) {
+func TestSlots_HandlersThatTakeNoTimeAlternate(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		slots := NewSlots(1)

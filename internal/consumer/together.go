@@ -161,7 +161,7 @@ func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
 	var verdicts []verdicts
 	until := time.Now().Add(w.config.Lease)
 	for i, h := range all {
-		h.turn.Lock() // the handler may have left a goroutine that settles
+		h.reporting.Lock() // the handler may have left a goroutine that settles
 		w.report(h, results[i])
 		var cause error
 		if causes != nil {
@@ -170,7 +170,7 @@ func (w *work) concludeBatch(all []*Held, results []error, took time.Duration) {
 		if item, v, ok := w.concluded(h, until, cause, results[i], took); ok {
 			verdicts = add(verdicts, target{partition: h.Partition, verdict: v}, item, len(all)-i)
 		}
-		h.turn.Unlock()
+		h.reporting.Unlock()
 	}
 	for i := range verdicts {
 		w.settleAll(verdicts[i].target, verdicts[i].items)

@@ -180,7 +180,7 @@ func (w *work) handle(life, lasting context.Context, h *Held) {
 	err = w.call(ctx, h)
 }
 
-// over ends the holding of a delivery, and makes room for another.
+// over ends the holding of a delivery, and frees its permit.
 func (w *work) over(h *Held) {
 	w.held.remove(h)
 	w.capacity.give(1)
@@ -253,8 +253,8 @@ func (w *work) timedOut(err error) error {
 // before, nil if it had not.
 func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
 	h.stop(nil)
-	h.turn.Lock() // the handler may have left a goroutine that settles
-	defer h.turn.Unlock()
+	h.reporting.Lock() // the handler may have left a goroutine that settles
+	defer h.reporting.Unlock()
 	w.report(h, err)
 	if item, v, ok := w.concluded(h, time.Now().Add(w.config.Lease), cause, err, took); ok {
 		w.startSettling(target{partition: h.Partition, verdict: v}, item)
