@@ -227,7 +227,7 @@ func invalid(field, format string, args ...any) error {
 	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
 }
 
-// maxName leaves room for the text that makes a name unique and the names of lanes: together they
+// maxName leaves space for the text that makes a name unique and the names of lanes: together they
 // have up to store.MaxCallerName characters.
 const maxName = 32
 
@@ -269,8 +269,8 @@ func nameOf(host string, pid int) string {
 		return r
 	}, host)
 	behind := "-" + strconv.Itoa(pid)
-	if room := maxName - len(behind); len(host) > room {
-		host = host[len(host)-room:]
+	if left := maxName - len(behind); len(host) > left {
+		host = host[len(host)-left:]
 	}
 	return cmp.Or(host, "process") + behind
 }

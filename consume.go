@@ -340,17 +340,17 @@ func joinIDs(all []*consumer.Held) string {
 // shared calls.
 func admitAll(ctx context.Context, batch []*Delivery, verdicts []error) {
 	var n nexts
-	var places []int
+	var indexes []int
 	for i, d := range batch {
 		if messages := messagesOf(verdicts[i]); messages != nil {
 			n.add(ctx, d, messages)
-			places = append(places, i)
+			indexes = append(indexes, i)
 		} else {
 			verdicts[i] = d.admit(ctx, verdicts[i])
 		}
 	}
 	for i, verdict := range n.send(ctx) {
-		verdicts[places[i]] = verdict
+		verdicts[indexes[i]] = verdict
 	}
 }
 

@@ -123,15 +123,15 @@ func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
 
 const defaultLimit = 100
 
-// place is where a page begins. Its text in a cursor is the letter of the state, the partition, a
+// position is where a page begins. Its text in a cursor is the letter of the state, the partition, a
 // dot, and the cursor of the store.
-type place struct {
+type position struct {
 	state State // "": nowhere
 	index int
 	rest  string
 }
 
-func (p place) String() string {
+func (p position) String() string {
 	if p.state == "" {
 		return ""
 	}
@@ -147,31 +147,31 @@ func (s State) letter() byte {
 }
 
 // next returns where the next page begins, where rest is the store's next cursor.
-func (p place) next(rest string, partitions int, states []State) place {
+func (p position) next(rest string, partitions int, states []State) position {
 	if rest != "" {
-		return place{p.state, p.index, rest}
+		return position{p.state, p.index, rest}
 	}
 	if p.index+1 < partitions {
-		return place{p.state, p.index + 1, ""}
+		return position{p.state, p.index + 1, ""}
 	}
 	if i := slices.Index(states, p.state); i+1 < len(states) {
-		return place{states[i+1], 0, ""}
+		return position{states[i+1], 0, ""}
 	}
-	return place{}
+	return position{}
 }
 
-// parseCursor parses the text of a place in one of the states.
-func parseCursor(text string, states []State) (place, error) {
+// parseCursor parses the text of a position in one of the states.
+func parseCursor(text string, states []State) (position, error) {
 	if text == "" {
-		return place{state: states[0]}, nil
+		return position{state: states[0]}, nil
 	}
 	i := slices.IndexFunc(states, func(s State) bool { return s.letter() == text[0] })
 	number, rest, ok := strings.Cut(text[1:], ".")
 	index, err := strconv.Atoi(number)
 	if i < 0 || !ok || err != nil || index < 0 || index >= store.MaxPartitions {
-		return place{}, invalid("cursor", "%.40q is not a cursor of a list of %s messages", text, stateNames(states))
+		return position{}, invalid("cursor", "%.40q is not a cursor of a list of %s messages", text, stateNames(states))
 	}
-	return place{states[i], index, rest}, nil
+	return position{states[i], index, rest}, nil
 }
 
 // State is the state of a message.

@@ -195,7 +195,7 @@ func (n *network) count(op string) int {
 	return n.calls[op]
 }
 
-// everywhere is in the place of a partition for calls that are about none.
+// everywhere stands for a partition in calls that are about none.
 const everywhere = -1
 
 func (n *network) decide(op string, partition int) fault {
@@ -341,7 +341,7 @@ func always(f fault, ops ...string) func(string) fault {
 
 func everything(f fault) func(string) fault { return func(string) fault { return f } }
 
-// every makes each n-th call go wrong, in turns one way or the other.
+// every makes each n-th call go wrong, alternately in one of two ways.
 func every(n int) func(string) fault {
 	var mu sync.Mutex
 	calls := 0

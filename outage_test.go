@@ -19,7 +19,7 @@ func (r *rig) finishInOutage(f fault, outage time.Duration, c dueq.ConsumeOption
 	var started sync.WaitGroup
 	started.Add(c.Concurrency)
 	seen := &tally{}
-	// One handler more than there are messages, so that there is always room to claim.
+	// One handler more than there are messages, so that a claim is always possible.
 	c.Concurrency++
 	consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
 		if seen.add(d.ID) == 1 {

@@ -15,12 +15,12 @@ import (
 // concurrent use. They return the error of a ctx that has ended, without doing anything, and
 // [ErrClosed] once the client is closed.
 type Queue struct {
-	client  *Client
-	name    string
-	invalid error // a bad name: returned by every method
-	turn    route.RoundRobin
-	polled  atomic.Uint64  // for the partition that Receive polls first
-	bell    *consumer.Bell // for callers that wait in Receive
+	client     *Client
+	name       string
+	invalid    error // a bad name: returned by every method
+	roundRobin route.RoundRobin
+	polled     atomic.Uint64  // for the partition that Receive polls first
+	bell       *consumer.Bell // for callers that wait in Receive
 
 	learning chan struct{} // has an element while a caller of learn asks the store
 }

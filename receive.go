@@ -349,17 +349,17 @@ func NackAll(ctx context.Context, deliveries []*Delivery, delay time.Duration, r
 func settleAll(ctx context.Context, deliveries []*Delivery, v store.Verdict, delay time.Duration, reason error) error {
 	errs, verdict := make([]error, len(deliveries)), consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failureOf(reason)}
 	var all []*consumer.Held
-	var places []int
+	var indexes []int
 	for i, d := range deliveries {
 		if errs[i] = d.unusable(ctx); errs[i] == nil && delay < 0 {
 			errs[i] = invalid("delay", "%s is negative", delay)
 		}
 		if errs[i] == nil {
-			all, places = append(all, d.held), append(places, i)
+			all, indexes = append(all, d.held), append(indexes, i)
 		}
 	}
 	for n, err := range consumer.SettleAll(ctx, all, verdict) {
-		errs[places[n]] = err
+		errs[indexes[n]] = err
 	}
 	for i, d := range deliveries {
 		errs[i] = fail(string(v), d.Queue, d.ID, errs[i])

@@ -403,7 +403,8 @@ func TestRepeat_ReceivedAndAcked(t *testing.T) {
 	})
 }
 
-// What is left out makes room for what is not.
+// Receive skips occurrences that were missed, although they are due earlier, and returns the
+// message that is behind them.
 func TestReceive_MissedOccurrencesAreNotReceived(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for i := range 5 {

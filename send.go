@@ -53,8 +53,8 @@ func (q *Queue) send(ctx context.Context, m *Message) SendResult {
 		defer end()
 		ctx = bound
 	}
-	q.turn.Begin()
-	defer q.turn.End()
+	q.roundRobin.Begin()
+	defer q.roundRobin.End()
 	for try := 0; ; try++ {
 		sent, err := m.plain() // first the checks that need no store
 		if err == nil && (!known || len(m.Body) > settings.MaxBody) {
@@ -192,7 +192,7 @@ func (q *Queue) identify(m *store.Message, partitions int) error {
 	named, home := route.ByNames(m, partitions)
 	if m.ID.IsZero() {
 		if !named {
-			home = q.turn.Next(partitions)
+			home = q.roundRobin.Next(partitions)
 		}
 		m.ID, m.New = q.client.ids.New(home), true
 		return nil

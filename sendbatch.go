@@ -41,11 +41,11 @@ func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults,
 	for i := range messages {
 		largest = max(largest, len(messages[i].Body))
 	}
-	results, places := make(SendResults, len(messages)), make([]int, len(messages))
-	for i := range places {
-		places[i] = i
+	results, indexes := make(SendResults, len(messages)), make([]int, len(messages))
+	for i := range indexes {
+		indexes[i] = i
 	}
-	for try := 0; len(places) > 0; try++ {
+	for try := 0; len(indexes) > 0; try++ {
 		settings, err := q.learnFor(ctx, largest)
 		if err != nil && try == 0 {
 			return nil, fail("send", q.name, "", err)
@@ -54,11 +54,11 @@ func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults,
 			return results, nil //nolint:nilerr // the results have the error of each message
 		}
 		b := &batch{queue: q, results: results, partitions: map[int]*share{}}
-		for _, i := range places {
+		for _, i := range indexes {
 			b.add(ctx, i, &messages[i], &settings)
 		}
 		b.send(ctx)
-		if places = rerouted(results, places); try == reroutes {
+		if indexes = rerouted(results, indexes); try == reroutes {
 			break
 		}
 	}
@@ -103,10 +103,10 @@ func (q *Queue) sendAll(ctx context.Context, messages []Message) SendResults {
 	return results
 }
 
-// rerouted returns the places whose messages need another partition.
-func rerouted(results SendResults, places []int) []int {
+// rerouted returns the indexes whose messages need another partition.
+func rerouted(results SendResults, indexes []int) []int {
 	var again []int
-	for _, i := range places {
+	for _, i := range indexes {
 		if errors.Is(results[i].Err, store.ErrRepartitioned) {
 			again = append(again, i)
 		}
@@ -128,7 +128,7 @@ type batch struct {
 type share struct {
 	partition store.Partition
 	messages  []store.Message
-	places    []int // indexes of the messages in the batch
+	indexes   []int // of the messages in the batch
 }
 
 // add gives a message its partition, or its error.
@@ -137,16 +137,16 @@ func (b *batch) add(ctx context.Context, i int, m *Message, settings *store.Sett
 	sent, err := m.plain()
 	m.fill(&sent, settings)
 	if err == nil {
-		err = b.place(ctx, i, &sent, settings)
+		err = b.assign(ctx, i, &sent, settings)
 	}
 	if err != nil {
 		b.results[i] = SendResult{Err: fail("send", q.name, m.ID, err)}
 	}
 }
 
-func (b *batch) place(ctx context.Context, i int, m *store.Message, settings *store.Settings) error {
+func (b *batch) assign(ctx context.Context, i int, m *store.Message, settings *store.Settings) error {
 	if m.Key == "" && m.ID.IsZero() && m.DedupID.IsZero() {
-		m.ID, m.New, m.Of = b.queue.client.ids.New(b.turn(m, settings.Partitions).partition.Index), true, settings.Partitions
+		m.ID, m.New, m.Of = b.queue.client.ids.New(b.next(m, settings.Partitions).partition.Index), true, settings.Partitions
 	} else if err := b.queue.identify(m, settings.Partitions); err != nil {
 		return err
 	}
@@ -164,18 +164,18 @@ func (b *batch) place(ctx context.Context, i int, m *store.Message, settings *st
 		if b.keyless != s {
 			expected = expected/settings.Partitions + 1
 		}
-		s.messages, s.places = make([]store.Message, 0, expected), make([]int, 0, expected)
+		s.messages, s.indexes = make([]store.Message, 0, expected), make([]int, 0, expected)
 	}
 	s.messages = append(s.messages, *m)
-	s.places = append(s.places, i)
+	s.indexes = append(s.indexes, i)
 	return nil
 }
 
-// turn returns the partition for a message that may go to any: the same one until a call is full.
-func (b *batch) turn(m *store.Message, partitions int) *share {
+// next returns the partition for a message that may go to any: the same one until a call is full.
+func (b *batch) next(m *store.Message, partitions int) *share {
 	size := m.Size()
 	if b.keyless == nil || b.count == store.MaxBatch || b.bytes+size > store.MaxBatchBytes {
-		b.keyless, b.count, b.bytes = b.share(b.queue.turn.Next(partitions)), 0, 0
+		b.keyless, b.count, b.bytes = b.share(b.queue.roundRobin.Next(partitions)), 0, 0
 	}
 	b.count++
 	b.bytes += size
@@ -216,12 +216,12 @@ func (b *batch) sendShare(ctx context.Context, s *share) {
 			if err == nil {
 				o.Result = results[i]
 			}
-			b.results[s.places[i]] = b.queue.sendResult(s.messages[i].ID, o)
+			b.results[s.indexes[i]] = b.queue.sendResult(s.messages[i].ID, o)
 		}
 		if err != nil && !producer.Definite(err) {
 			failed = err // the store does not answer: do not wait for that once per call
 		}
-		s.messages, s.places = s.messages[n:], s.places[n:]
+		s.messages, s.indexes = s.messages[n:], s.indexes[n:]
 	}
 }
 
@@ -232,14 +232,14 @@ func (b *batch) settleKnown(s *share, known map[store.ID]producer.Outcome) {
 	}
 	rest := &share{partition: s.partition}
 	for i := range s.messages {
-		id, place := s.messages[i].ID, s.places[i]
+		id, index := s.messages[i].ID, s.indexes[i]
 		o, ok := known[id]
 		if !ok {
 			rest.messages = append(rest.messages, s.messages[i])
-			rest.places = append(rest.places, place)
+			rest.indexes = append(rest.indexes, index)
 			continue
 		}
-		b.results[place] = b.queue.sendResult(id, o)
+		b.results[index] = b.queue.sendResult(id, o)
 	}
 	*s = *rest
 }

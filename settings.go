@@ -20,7 +20,7 @@ type Settings struct {
 	MaxBody int
 	// MaxMessages is the maximum number of messages in the queue, not counting dead letters. Each
 	// partition holds an equal share of them, at least one, so a Send can return [ErrQueueFull]
-	// while other partitions have room. Default 0: no limit.
+	// while other partitions are not full. Default 0: no limit.
 	MaxMessages int64
 	// Paused: no messages are handed out. Only [Queue.Pause] and [Queue.Resume] change it.
 	Paused bool

@@ -160,7 +160,7 @@ type NextMessage struct {
 // stored in the step of the store that acks it: both happen, or neither. These are messages
 // without a key and a DedupID, or whose key or DedupID belongs to that partition; in a queue with
 // one partition, all that have no other Queue. The ack takes effect before them: the key of the
-// delivery is free for one of them, and so is its room in a full queue. If one of them is
+// delivery is free for one of them, and the queue has one message less. If one of them is
 // refused, none is stored.
 //
 // The others are sent before that step, each on its own. After a crash in between, the handler

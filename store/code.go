@@ -10,7 +10,7 @@ const (
 	CodeOK        Code = 0
 	CodeDuplicate Code = 1  // the key belongs to another live message
 	CodeConflict  Code = 2  // the id belongs to a different message
-	CodeFull      Code = 3  // the partition is full: see Settings.Room
+	CodeFull      Code = 3  // the partition is full: see Settings.LivePerPartition
 	CodeTooFar    Code = 4  // the due time is more than MaxDelay ahead
 	CodeStale     Code = 5  // the call is a delayed duplicate of an older one; nothing was done
 	CodeNotFound  Code = 6  // no live message has this id or key

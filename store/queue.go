@@ -5,13 +5,13 @@ type Settings struct {
 	Partitions int // 1 to MaxPartitions; fixed once the queue exists
 	MaxBody    int // bytes of a body, 1 to MaxBody
 	// MaxMessages is the maximum number of messages that are not dead; 0: no limit. Each
-	// partition has an equal share, see Room.
+	// partition has an equal share, see LivePerPartition.
 	MaxMessages int64
 	Paused      bool // claims hand out nothing; sends are accepted
 
 	// DeadRetention is how long a dead message is kept, ms, up to MaxDelay; 0: until it is
 	// removed. MaxDead is how many the queue keeps; 0: no limit. Each partition has an equal
-	// share, see DeadRoom. A claim removes up to some hundred of those over a limit, the ones
+	// share, see DeadPerPartition. A claim removes up to some hundred of those over a limit, the ones
 	// that died first.
 	DeadRetention int64
 	MaxDead       int64
@@ -19,7 +19,7 @@ type Settings struct {
 	// History is how long a message is kept as Done after it was acked or cancelled, or has
 	// expired, ms, up to MaxDelay; 0: it is not kept. MaxHistory is how many of them the queue
 	// keeps, up to MaxHistory; 0: DefaultHistory. Each partition has an equal share, see
-	// DoneRoom. Each message that ends removes one that is over a limit, the oldest first, and a
+	// DonePerPartition. Each message that ends removes one that is over a limit, the oldest first, and a
 	// claim removes up to some hundred.
 	History    int64
 	MaxHistory int64
@@ -35,25 +35,25 @@ type Settings struct {
 	ChangedBy string // Change.Token of the change that made this version
 }
 
-// Room returns the maximum number of messages of a partition that are not dead; 0: no limit. Only
-// a push is refused because of it: a redrive brings back messages that had been accepted.
-func (s Settings) Room() int64 {
+// LivePerPartition returns the maximum number of messages of a partition that are not dead; 0: no
+// limit. Only a push is refused because of it: a redrive brings back messages that had been accepted.
+func (s Settings) LivePerPartition() int64 {
 	if s.MaxMessages == 0 {
 		return 0
 	}
 	return max(1, s.MaxMessages/int64(s.Partitions))
 }
 
-// DeadRoom returns how many dead messages a partition keeps; 0: no limit.
-func (s Settings) DeadRoom() int64 {
+// DeadPerPartition returns how many dead messages a partition keeps; 0: no limit.
+func (s Settings) DeadPerPartition() int64 {
 	if s.MaxDead == 0 {
 		return 0
 	}
 	return max(1, s.MaxDead/int64(s.Partitions))
 }
 
-// DoneRoom returns how many done messages a partition keeps.
-func (s Settings) DoneRoom() int64 {
+// DonePerPartition returns how many done messages a partition keeps.
+func (s Settings) DonePerPartition() int64 {
 	switch {
 	case s.History == 0:
 		return 0

@@ -66,7 +66,7 @@ type Settlement struct {
 
 	// Messages are for Next: 1 to MaxBatch, of the partition of Receipt.ID, no two with the same
 	// ID, Key or DedupID. Each is stored as a push does it, as if the message of the receipt were
-	// already gone: its key and its room are free. But a message counts as stored, whatever its
+	// already gone: its key is free and it does not count to the limit. But a message counts as stored, whatever its
 	// content, if one with its ID or its DedupID is live or remembered in the partition before
 	// any of Messages is stored. New and Of are ignored.
 	//

@@ -1,4 +1,4 @@
-// Package store is the port between dueq and the places where messages are kept.
+// Package store is the port between dueq and the stores that keep messages.
 //
 // A [Store] holds queues; a queue has one or more partitions; a partition holds messages, each in
 // exactly one of four states: scheduled, ready, leased, dead. A queue with Settings.History also

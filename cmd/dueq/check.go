@@ -131,7 +131,7 @@ func (a *app) listDamage(ctx context.Context) error {
 	if err := a.print(report); err != nil {
 		return err
 	}
-	return fmt.Errorf("check: damaged places: %d; nothing was changed; --repair skips them and keeps the rest: %w", len(damage), dueq.ErrCorrupt)
+	return fmt.Errorf("check: damaged parts: %d; nothing was changed; --repair skips them and keeps the rest: %w", len(damage), dueq.ErrCorrupt)
 }
 
 func (a *app) check(ctx context.Context, client *dueq.Client, queue string, one bool) error {

@@ -95,7 +95,7 @@ A message must meet every filter that is given. ` + rangeHelp + `
 		case f.state != "":
 			states = []dueq.State{dueq.State(f.state)}
 		case f.Cursor != "":
-			return usage("--cursor: needs --state, as it is a place in the list of one state")
+			return usage("--cursor: needs --state, as it is a position in the list of one state")
 		}
 		return a.list(ctx, q, f, states, false)
 	})

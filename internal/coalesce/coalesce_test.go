@@ -509,7 +509,7 @@ func TestDo_TimeoutEndsTheWaitOfCallersWithoutDeadline(t *testing.T) {
 		defer cancel()
 		own := s.do(ctx, 1)
 		start := time.Now()
-		called, patient := s.do(ctx, 2), s.do(withDeadline, 3)
+		called, waiting := s.do(ctx, 2), s.do(withDeadline, 3)
 		s.hold <- struct{}{}
 		if a := <-own; a.status != coalesce.Completed {
 			t.Errorf("the caller that made its call itself: %+v", a)
@@ -529,7 +529,7 @@ func TestDo_TimeoutEndsTheWaitOfCallersWithoutDeadline(t *testing.T) {
 			t.Errorf("%d wait for a call", n)
 		}
 		s.hold <- struct{}{}
-		if a := <-patient; a.status != coalesce.Completed || a.result != 6 {
+		if a := <-waiting; a.status != coalesce.Completed || a.result != 6 {
 			t.Errorf("the caller with a deadline: %+v", a)
 		}
 		synctest.Wait()

@@ -16,9 +16,9 @@ const (
 	retryAfter = 200 * time.Millisecond
 	// claimTimeout is how long one of several partitions may take to answer. Deliveries that it
 	// hands out later are released. The timeout of a partition that has not answered lately is
-	// suspectPatience.
-	claimTimeout    = time.Second
-	suspectPatience = 50 * time.Millisecond
+	// suspectTimeout.
+	claimTimeout   = time.Second
+	suspectTimeout = 50 * time.Millisecond
 )
 
 // Poll is one round of claims from the partitions of a queue.
@@ -56,7 +56,7 @@ func (r *Receiver) Poll(ctx context.Context, running *sync.WaitGroup, p Poll) ([
 		suspects = nil
 	}
 	for _, index := range suspects {
-		if round.ask(ctx, index, suspectPatience) {
+		if round.ask(ctx, index, suspectTimeout) {
 			break
 		}
 	}

@@ -11,7 +11,7 @@ func ofTheHistory() []mutant {
 		},
 		{
 			"one done message too few is kept", embeddedDir + "done.go",
-			"int64(p.done.order.len()) <= s.DoneRoom()", "int64(p.done.order.len()) < s.DoneRoom()",
+			"int64(p.done.order.len()) <= s.DonePerPartition()", "int64(p.done.order.len()) < s.DonePerPartition()",
 			embeddedPkg, suite,
 		},
 		{

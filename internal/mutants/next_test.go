@@ -15,7 +15,7 @@ func ofNext() []mutant {
 			embeddedPkg, suite,
 		},
 		{
-			"the room of the delivery is taken for what follows it", embeddedDir + "next.go",
+			"the delivery counts to the limit beside what follows it", embeddedDir + "next.go",
 			"more := -1", "more := 0",
 			embeddedPkg, suite,
 		},
@@ -77,8 +77,8 @@ func ofNextInRedis() []mutant {
 			redisPkg, suite,
 		},
 		{
-			"the script leaves the room of the delivery taken", scriptsDir + "next.lua",
-			"staged_records[id], room_live = false, room_live - 1", "staged_records[id] = false",
+			"the script counts the delivery to the limit", scriptsDir + "next.lua",
+			"staged_records[id], livelimit_live = false, livelimit_live - 1", "staged_records[id] = false",
 			redisPkg, suite,
 		},
 		{
@@ -88,7 +88,7 @@ func ofNextInRedis() []mutant {
 		},
 		{
 			"at maxmemory the script stores what follows", scriptsDir + "next.lua",
-			"  room_memory = false\n", "",
+			"  livelimit_memory = false\n", "",
 			redisPkg, "TestNext",
 		},
 		{

@@ -6,7 +6,7 @@ func ofRetention() []mutant {
 	return []mutant{
 		{
 			"one dead letter too few is kept", embeddedDir + "trim.go",
-			"int64(p.dead.len()) > s.DeadRoom()", "int64(p.dead.len()) >= s.DeadRoom()",
+			"int64(p.dead.len()) > s.DeadPerPartition()", "int64(p.dead.len()) >= s.DeadPerPartition()",
 			embeddedPkg, suite,
 		},
 		{

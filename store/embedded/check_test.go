@@ -15,7 +15,7 @@ func TestCheck_FindsDamage(t *testing.T) {
 		want   string // in one of the problems
 	}{
 		{"record lost", func(p *partition) { p.byID.drop(p.byID.get(id(1))) }, "is in an order but has no record"},
-		{"place lost", func(p *partition) { p.waiting.drop(p.byID.get(id(1))) }, "messages in an order: 3, want 4"},
+		{"not in its order", func(p *partition) { p.waiting.drop(p.byID.get(id(1))) }, "messages in an order: 3, want 4"},
 		{"in two orders", func(p *partition) { p.dead.add(p.byID.get(id(1))) }, "is in the order of dead messages but is waiting"},
 		{"key freed", func(p *partition) { delete(p.byKey, "k2") }, `does not hold its key "k2"`},
 		{"key left behind", func(p *partition) { p.byKey["gone"] = p.byID.get(id(1)) }, "keys held: 3, want 2"},

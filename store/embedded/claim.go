@@ -209,8 +209,8 @@ func (p *partition) handOutAgain(last []handedOut, now instant) []store.Delivery
 	return deliveries
 }
 
-// setAside makes a message that cannot be read dead if the log has something else in its
-// place, and delays it if the disk reported an error. So it does not block the others.
+// setAside makes a message that cannot be read dead if the log has something else where
+// it was, and delays it if the disk reported an error. So it does not block the others.
 func (p *partition) setAside(e *entry, err error, now instant) {
 	if errors.Is(err, store.ErrCorrupt) {
 		p.condemn(e, err, now)

@@ -185,7 +185,7 @@ func checkRepair(t *testing.T, content map[string][]byte) {
 	if len(s.Damage()) == 0 {
 		t.Error("no damage was reported")
 	}
-	if byPlace(listed) != byPlace(s.Damage()) {
+	if sortedText(listed) != sortedText(s.Damage()) {
 		t.Errorf("inspecting listed %v, repair %v", listed, s.Damage())
 	}
 	for _, p := range s.allPartitions() {
@@ -204,8 +204,8 @@ func checkRepair(t *testing.T, content map[string][]byte) {
 	mustClose(t, s)
 }
 
-// byPlace returns damage in one order: that of partitions is random.
-func byPlace(damage []Damage) string {
+// sortedText returns damage in one order: that of partitions is random.
+func sortedText(damage []Damage) string {
 	lines := make([]string, len(damage))
 	for i := range damage {
 		lines[i] = damage[i].Error()
@@ -214,7 +214,7 @@ func byPlace(damage []Damage) string {
 	return strings.Join(lines, "\n")
 }
 
-// Only what stood in the damaged place is missing.
+// Only the messages whose bytes were damaged are missing.
 func TestRepair_LosesOnlyWhatWasDamaged(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()

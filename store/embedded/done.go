@@ -42,7 +42,7 @@ func (p *partition) shed(limit int, now instant) bool {
 	s := p.queue.settings.Load()
 	for n := 0; ; n++ {
 		e := p.done.order.first()
-		if e == nil || !now.reached(e.at+s.History) && int64(p.done.order.len()) <= s.DoneRoom() {
+		if e == nil || !now.reached(e.at+s.History) && int64(p.done.order.len()) <= s.DonePerPartition() {
 			return false
 		}
 		if n == limit {

@@ -212,7 +212,7 @@ func TestClaim_DamagedRecordBecomesDead(t *testing.T) {
 	}
 }
 
-// A full disk refuses messages and nothing else. Draining it makes room.
+// A full disk refuses new messages and nothing else. After some are acked, messages are accepted again.
 func TestPush_FullDisk(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()

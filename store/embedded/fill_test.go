@@ -50,15 +50,15 @@ func TestConformance_DiskThatFills(t *testing.T) {
 					t.Fatal(err)
 				}
 				d.SetCapacity(d.Used())
-				fillRoom(t, s)
+				fillDisk(t, s)
 				return func() { d.SetCapacity(0) }
 			},
 		}
 	})
 }
 
-// fillRoom pushes to another queue until the store says that it is full.
-func fillRoom(t *testing.T, s *Store) {
+// fillDisk pushes to another queue until the store says that it is full.
+func fillDisk(t *testing.T, s *Store) {
 	t.Helper()
 	for n := 1; ; n++ {
 		m := message(n)

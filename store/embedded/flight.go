@@ -35,7 +35,7 @@ func (f *flight) enter(ctx context.Context, bytes int) error {
 		return nil
 	}
 	w := &flightWaiter{bytes, make(chan struct{})}
-	place := f.waiting.PushBack(w)
+	element := f.waiting.PushBack(w)
 	f.mu.Unlock()
 	select {
 	case <-w.begun:
@@ -48,7 +48,7 @@ func (f *flight) enter(ctx context.Context, bytes int) error {
 	case <-w.begun: // it has entered just before ctx ended
 		f.used -= bytes
 	default:
-		f.waiting.Remove(place)
+		f.waiting.Remove(element)
 	}
 	f.admit()
 	return ctx.Err()

@@ -51,13 +51,13 @@ func TestPush_SlowDiskBoundsBytesInFlight(t *testing.T) {
 			t.Errorf("%d bytes in flight, the bound is %d", written, most)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
-		var impatient error
-		wg.Go(func() { impatient = push(ctx, 99) })
+		var left error
+		wg.Go(func() { left = push(ctx, 99) })
 		synctest.Wait()
 		cancel()
 		synctest.Wait()
-		if !errors.Is(impatient, context.Canceled) {
-			t.Errorf("a waiting call whose context ended: %v", impatient)
+		if !errors.Is(left, context.Canceled) {
+			t.Errorf("a waiting call whose context ended: %v", left)
 		}
 		close(hang)
 		wg.Wait()

@@ -39,7 +39,7 @@ func TestHolders_NumbersAreUsedAgain(t *testing.T) {
 	}
 	r.wantHolder(1, "first")
 	if got := len(r.inner().holders); got != 3 {
-		t.Errorf("there is room for %d holders, want that for 2", got-1)
+		t.Errorf("the list has space for %d holders, want 2", got-1)
 	}
 }
 

@@ -35,11 +35,11 @@ func (p position) holds(e *entry) bool {
 // order is an index of entries by their at, then id. For leased ones that is also the
 // order of their receipts as text, since an id has one receipt at a time. The zero order
 // stays empty: a partition has zero orders while its log is read.
-type order struct{ tree *btree.BTreeG[place] }
+type order struct{ tree *btree.BTreeG[element] }
 
-// place is an entry in an order. It has a copy of entry.at so that most comparisons
+// element is an entry in an order. It has a copy of entry.at so that most comparisons
 // need not follow the pointer.
-type place struct {
+type element struct {
 	at int64
 	e  *entry
 }
@@ -49,9 +49,9 @@ const degree = 32
 
 func newOrder() order { return order{btree.NewG(degree, before)} }
 
-func before(a, b place) bool { return a.compare(b) < 0 }
+func before(a, b element) bool { return a.compare(b) < 0 }
 
-func (p place) compare(other place) int {
+func (p element) compare(other element) int {
 	if p.at != other.at {
 		return cmp.Compare(p.at, other.at)
 	}
@@ -60,13 +60,13 @@ func (p place) compare(other place) int {
 
 func (o order) add(e *entry) {
 	if o.tree != nil {
-		o.tree.ReplaceOrInsert(place{e.at, e})
+		o.tree.ReplaceOrInsert(element{e.at, e})
 	}
 }
 
 func (o order) drop(e *entry) {
 	if o.tree != nil {
-		o.tree.Delete(place{e.at, e})
+		o.tree.Delete(element{e.at, e})
 	}
 }
 
@@ -97,7 +97,7 @@ func (o order) firstAt() int64 {
 // after visits the entries behind a position until visit returns false. The order
 // must not change meanwhile.
 func (o order) after(pos position, visit func(e *entry) bool) {
-	o.tree.AscendGreaterOrEqual(place{pos.at, &entry{id: pos.id}}, func(p place) bool {
+	o.tree.AscendGreaterOrEqual(element{pos.at, &entry{id: pos.id}}, func(p element) bool {
 		return p.e.id == pos.id && p.at == pos.at || visit(p.e)
 	})
 }

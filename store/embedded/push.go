@@ -89,8 +89,8 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 // full reports whether the partition refuses one more message when it has more than now by
 // the given number.
 func (p *partition) full(more int) bool {
-	room := p.queue.load().Room()
-	return room > 0 && int64(p.byID.len()-p.dead.len()+more) >= room
+	limit := p.queue.load().LivePerPartition()
+	return limit > 0 && int64(p.byID.len()-p.dead.len()+more) >= limit
 }
 
 // plan is what a push does with a message that the partition does not have.

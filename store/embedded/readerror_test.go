@@ -13,11 +13,11 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
 )
 
-// unreadable is a disk whose reads of a place fail for a while.
+// unreadable is a disk whose reads of some bytes fail for a while.
 type unreadable struct {
 	disk.Disk
 	failing *atomic.Bool
-	place   func(at int64, size int) bool
+	covers  func(at int64, size int) bool
 }
 
 type unreadableFile struct {
@@ -31,7 +31,7 @@ func (d *unreadable) Open(name string) (disk.File, error) {
 }
 
 func (f unreadableFile) ReadAt(b []byte, at int64) (int, error) {
-	if f.of.failing.Load() && f.of.place(at, len(b)) {
+	if f.of.failing.Load() && f.of.covers(at, len(b)) {
 		return 0, syscall.EIO
 	}
 	return f.File.ReadAt(b, at)
@@ -44,7 +44,7 @@ func (r *rig) unreadable(d *faultdisk.Disk, n int) (failing *atomic.Bool) {
 	at := int64(r.inner().byID.get(id(n)).stored.offset)
 	r.must(r.Close()) // so that it is not in memory any more
 	failing = new(atomic.Bool)
-	broken := &unreadable{Disk: d, failing: failing, place: func(from int64, size int) bool {
+	broken := &unreadable{Disk: d, failing: failing, covers: func(from int64, size int) bool {
 		return from <= at && at < from+int64(size)
 	}}
 	s, err := openOn(r.Context(), broken, Config{Now: r.clock.Now, Logger: quiet}, tuning{byHand: true, segmentSize: smallSegments})

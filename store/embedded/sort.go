@@ -31,22 +31,22 @@ func (s *Store) sortAll() {
 	sorters.Wait()
 }
 
-// places are messages by state.
-type places [done + 1][]place
+// elements are messages by state.
+type elements [done + 1][]element
 
 // sortShare is how many messages are worth a goroutine.
 const sortShare = 16 << 10
 
 // sort builds the orders of a partition, on several processors if it is large.
 func (p *partition) sort(processors int) {
-	shares := make([]places, max(1, min(processors, (p.byID.len()+p.done.byID.len())/sortShare)))
+	shares := make([]elements, max(1, min(processors, (p.byID.len()+p.done.byID.len())/sortShare)))
 	var sorters sync.WaitGroup
 	for i := range shares {
 		sorters.Go(func() { shares[i] = p.share(i, len(shares)) })
 	}
 	sorters.Wait()
 	ordered := func(s state) order {
-		runs := make([][]place, len(shares))
+		runs := make([][]element, len(shares))
 		for i := range shares {
 			runs[i] = shares[i][s]
 		}
@@ -57,18 +57,18 @@ func (p *partition) sort(processors int) {
 }
 
 // share returns the i-th of n shares of the messages, in order.
-func (p *partition) share(i, n int) (in places) {
-	add := func(e *entry) { in[e.state] = append(in[e.state], place{e.at, e}) }
+func (p *partition) share(i, n int) (in elements) {
+	add := func(e *entry) { in[e.state] = append(in[e.state], element{e.at, e}) }
 	p.byID.eachOf(i, n, add)
 	p.done.byID.eachOf(i, n, add)
 	for _, of := range in {
-		slices.SortFunc(of, place.compare)
+		slices.SortFunc(of, element.compare)
 	}
 	return in
 }
 
 // merged merges sorted slices into one.
-func merged(runs [][]place) []place {
+func merged(runs [][]element) []element {
 	if len(runs) == 1 {
 		return runs[0]
 	}
@@ -76,7 +76,7 @@ func merged(runs [][]place) []place {
 	for _, run := range runs {
 		size += len(run)
 	}
-	all := make([]place, 0, size)
+	all := make([]element, 0, size)
 	for {
 		first := -1
 		for i, run := range runs {
@@ -92,10 +92,10 @@ func merged(runs [][]place) []place {
 	}
 }
 
-// orderOf returns an order of places, which are sorted. It adds every second place first:
+// orderOf returns an order of elements, which are sorted. It adds every second element first:
 // the tree splits its nodes in the middle, so sorted additions leave them half full, and the
-// remaining places fill them.
-func orderOf(ordered []place) order {
+// remaining elements fill them.
+func orderOf(ordered []element) order {
 	o := newOrder()
 	for first := range 2 {
 		for i := first; i < len(ordered); i += 2 {

@@ -9,10 +9,10 @@ import (
 )
 
 // inOrder returns the messages of an order.
-func inOrder(o order) []place {
-	var all []place
+func inOrder(o order) []element {
+	var all []element
 	o.after(start(), func(e *entry) bool {
-		all = append(all, place{e.at, e})
+		all = append(all, element{e.at, e})
 		return true
 	})
 	return all
@@ -41,9 +41,9 @@ func TestSortAll_MakesTheOrdersThatWouldHaveBeenKept(t *testing.T) {
 			}
 			read.sort(processors)
 			for _, orders := range [][2]order{{read.waiting.order, kept.waiting.order}, {read.leased, kept.leased}, {read.dead, kept.dead}} {
-				same := func(a, b place) bool { return a.at == b.at && a.e.id == b.e.id }
+				same := func(a, b element) bool { return a.at == b.at && a.e.id == b.e.id }
 				if got, want := inOrder(orders[0]), inOrder(orders[1]); !slices.EqualFunc(got, want, same) {
-					t.Fatalf("%d messages, %d processors: %d places, want %d, or not in order", n, processors, len(got), len(want))
+					t.Fatalf("%d messages, %d processors: %d elements, want %d, or not in order", n, processors, len(got), len(want))
 				}
 			}
 		}

@@ -18,7 +18,7 @@ func (p *partition) trim(now instant) bool {
 	}
 	for n := 0; ; n++ {
 		e := p.dead.first()
-		over := e != nil && s.MaxDead > 0 && int64(p.dead.len()) > s.DeadRoom()
+		over := e != nil && s.MaxDead > 0 && int64(p.dead.len()) > s.DeadPerPartition()
 		if e == nil || !over && (s.DeadRetention == 0 || !now.reached(e.at+s.DeadRetention)) {
 			return false
 		}

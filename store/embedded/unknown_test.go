@@ -86,7 +86,7 @@ func TestRepair_InvalidStepIsSkippedCompletely(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := len(s.Damage()); n != 1 {
-			t.Errorf("%d damaged places, want 1: %v", n, s.Damage())
+			t.Errorf("%d damaged parts, want 1: %v", n, s.Damage())
 		}
 		all, err := s.Stats(t.Context(), "orders")
 		if err != nil || all[0].Scheduled != 3 {

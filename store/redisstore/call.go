@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	patience     = 10 * time.Second // how long a call is repeated when its context has no deadline
+	callTimeout  = 10 * time.Second // how long a call is repeated when its context has no deadline
 	firstBackoff = 8 * time.Millisecond
 	lastBackoff  = 500 * time.Millisecond
 )
@@ -64,9 +64,9 @@ func (s *Store) run(ctx context.Context, c call) (any, error) {
 }
 
 // repeat calls try until it succeeds or fails for good, waiting a little longer each
-// time, up to the context's deadline or for the time of patience.
+// time, up to the context's deadline or for callTimeout.
 func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt int) (any, error)) (any, error) {
-	ctx, cancel := patient(ctx, patience)
+	ctx, cancel := withTimeout(ctx, callTimeout)
 	defer cancel()
 	var cause error
 	for attempt := 0; ; attempt++ {
@@ -76,7 +76,7 @@ func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt i
 			return reply, nil
 		case ctx.Err() != nil:
 			if cause != nil && errors.Is(err, ctx.Err()) {
-				err = cause // it waited for its turn, which says less
+				err = cause // the error of a wait says less
 			}
 			return nil, fail(op, queue, s.gaveUp(ctx, err))
 		case errors.Is(err, store.ErrNotReplicated):
@@ -94,22 +94,22 @@ func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt i
 	}
 }
 
-// patient returns a context that ends after d with ErrUnavailable as its cause, or ctx if
+// withTimeout returns a context that ends after d with ErrUnavailable as its cause, or ctx if
 // that has a deadline.
-func patient(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+func withTimeout(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, d, patienceError(d))
+	return context.WithTimeoutCause(ctx, d, timeoutError(d))
 }
 
-// patienceError is the cause of a deadline that the library has set, not the caller.
-type patienceError time.Duration
+// timeoutError is the cause of a deadline that the library has set, not the caller.
+type timeoutError time.Duration
 
-func (e patienceError) Error() string { return fmt.Sprintf("no success for %s", time.Duration(e)) }
+func (e timeoutError) Error() string { return fmt.Sprintf("no success for %s", time.Duration(e)) }
 
 // Is makes it an ErrUnavailable, without the cost of wrapping one for each call.
-func (e patienceError) Is(target error) bool { return target == store.ErrUnavailable }
+func (e timeoutError) Is(target error) bool { return target == store.ErrUnavailable }
 
 func (s *Store) gaveUp(ctx context.Context, cause error) error {
 	if late := context.Cause(ctx); errors.Is(late, store.ErrUnavailable) {

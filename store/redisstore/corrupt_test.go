@@ -101,8 +101,8 @@ func TestCheck_FindsEachProblem(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(r *rig, id string) error{
 		"record missing": func(r *rig, id string) error { return r.rdb.HDel(r.ctx(), r.key("msg"), id).Err() },
-		"place missing":  func(r *rig, id string) error { return r.rdb.ZRem(r.ctx(), r.key("due"), id).Err() },
-		"two places": func(r *rig, id string) error {
+		"not in due":     func(r *rig, id string) error { return r.rdb.ZRem(r.ctx(), r.key("due"), id).Err() },
+		"in two sorted sets": func(r *rig, id string) error {
 			return r.rdb.ZAdd(r.ctx(), r.key("dead"), redis.Z{Score: 1, Member: id}).Err()
 		},
 		"key lost":               func(r *rig, _ string) error { return r.rdb.HDel(r.ctx(), r.key("side"), "k:key").Err() },

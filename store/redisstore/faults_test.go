@@ -49,7 +49,7 @@ func TestPromise10_FullRedisRefusesPushesAndDrains(t *testing.T) {
 		t.Fatalf("push into a full Redis: %v, want ErrQueueFull", err)
 	}
 	r.want("sent", r.stats().Counters.Sent, sent)
-	// A large push that was refused has left room for a small one: from here on there is none.
+	// A large push that was refused has left memory for a small one: from here on there is none.
 	r.must(r.rdb.ConfigSet(r.ctx(), "maxmemory", "1mb").Err())
 	r.want("an empty partition", errors.Is(pushInto(r, 1), store.ErrQueueFull), true)
 	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, storetest.Extend, storetest.Start, store.Ack}

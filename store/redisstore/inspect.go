@@ -18,8 +18,8 @@ import (
 
 // inspection is what is known of one server.
 type inspection struct {
-	done atomic.Bool
-	turn chan struct{} // holds a token while the server is being asked
+	done   atomic.Bool
+	asking chan struct{} // holds a token while the server is being asked
 }
 
 // inspect looks at the server of a key once, before the first call to it: one that is too
@@ -55,7 +55,7 @@ func (s *Store) inspection(server redis.UniversalClient) *inspection {
 	}
 	at, ok := s.servers.Load(address)
 	if !ok {
-		at, _ = s.servers.LoadOrStore(address, &inspection{turn: make(chan struct{}, 1)})
+		at, _ = s.servers.LoadOrStore(address, &inspection{asking: make(chan struct{}, 1)})
 	}
 	return at.(*inspection)
 }
@@ -63,8 +63,8 @@ func (s *Store) inspection(server redis.UniversalClient) *inspection {
 func (s *Store) inspectOnce(ctx context.Context, server redis.UniversalClient) error {
 	at := s.inspection(server)
 	select {
-	case at.turn <- struct{}{}:
-		defer func() { <-at.turn }()
+	case at.asking <- struct{}{}:
+		defer func() { <-at.asking }()
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-s.closing:

@@ -16,7 +16,7 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return nil, err
 	}
-	ctx, cancel := patient(ctx, s.config.PushTimeout)
+	ctx, cancel := withTimeout(ctx, s.config.PushTimeout)
 	defer cancel()
 	c := call{op: "push", queue: p.Queue, script: s.scripts["push"], keys: s.partitionKeys(p, 6), args: s.pushArgs(p, r), joint: true}
 	if err := s.start(ctx, c.op, c.queue, c.keys[0]); err != nil {

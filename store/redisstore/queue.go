@@ -88,7 +88,7 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	got, err := s.run(ctx, call{
 		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, allKeys),
 		args: append([]any{
-			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.Room(),
+			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.LivePerPartition(),
 			kept(settings), keptDone(settings),
 		}, settingsValues(settings)...),
 	})
@@ -120,7 +120,7 @@ func kept(s queueSettings) string {
 	if s.DeadRetention == 0 && s.MaxDead == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d %d", s.DeadRetention, s.DeadRoom())
+	return fmt.Sprintf("%d %d", s.DeadRetention, s.DeadPerPartition())
 }
 
 // keptDone is what the scripts read of a partition that keeps done messages, "" of one that
@@ -129,7 +129,7 @@ func keptDone(s queueSettings) string {
 	if s.History == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d %d", s.History, s.DoneRoom())
+	return fmt.Sprintf("%d %d", s.History, s.DonePerPartition())
 }
 
 const listTimeout = time.Second

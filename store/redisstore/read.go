@@ -190,7 +190,7 @@ func readPage(state store.State, fields []any) (out store.Page, err error) {
 	return out, in.err
 }
 
-// cursor names a place between two elements of a zset: after score and member.
+// cursor names a position between two elements of a zset: after score and member.
 func cursor(score, member string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(score + " " + member))
 }

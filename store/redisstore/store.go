@@ -68,7 +68,7 @@ func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 		c.Logger = slog.Default()
 	}
 	if c.PushTimeout == 0 {
-		c.PushTimeout = patience
+		c.PushTimeout = callTimeout
 	}
 	if err := c.validate(); err != nil {
 		return nil, err

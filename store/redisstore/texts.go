@@ -9,7 +9,7 @@ type texts struct {
 	all    []string
 }
 
-// newTexts makes room for n texts of size bytes together.
+// newTexts makes space for n texts of size bytes together.
 func newTexts(n, size int) *texts {
 	t := &texts{all: make([]string, 0, n)}
 	t.buffer.Grow(size)

@@ -348,10 +348,10 @@ func badNames() []bad {
 	for _, name := range []string{
 		"", strings.Repeat("q", 129), "{x}", "a:b", "a*", "a?", "a[b", `a\b`, "a/b", "..", ".a", "-a", "_a", "a\nb", "a\x00", "a b", " a", "é", "😀", "\u202ea",
 	} {
-		bads = append(bads, badPlace(store.Partition{Queue: name}, "queue"))
+		bads = append(bads, badPartition(store.Partition{Queue: name}, "queue"))
 	}
 	for _, index := range []int{-1, store.MaxPartitions, 1 << 40} {
-		bads = append(bads, badPlace(store.Partition{Queue: "orders", Index: index}, "partition"))
+		bads = append(bads, badPartition(store.Partition{Queue: "orders", Index: index}, "partition"))
 	}
 	for _, name := range []string{"", strings.Repeat("c", 65), "a:b", "a|b", "a b", "é", "a\x00"} {
 		bads = append(bads, badCaller(name)...)
@@ -359,9 +359,9 @@ func badNames() []bad {
 	return bads
 }
 
-// badPlace calls every method on a place that cannot exist.
-func badPlace(p store.Partition, field string) bad {
-	return bad{fmt.Sprintf("place %q", p), func(ctx context.Context, d *desk) error {
+// badPartition calls every method on a partition that cannot exist.
+func badPartition(p store.Partition, field string) bad {
+	return bad{fmt.Sprintf("partition %q", p), func(ctx context.Context, d *desk) error {
 		there := d.at(p.Queue, p.Index)
 		var all []error
 		for _, c := range there.calls() {

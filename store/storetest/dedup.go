@@ -142,7 +142,7 @@ func testDedupFirst(d *desk) {
 	id := d.send(key("k"), named("a"), remember(hour))
 	d.configure(store.Change{MaxMessages: pointer(int64(1))})
 	known := []store.PushResult{{Code: store.CodeKnown, Holder: id}}
-	d.wantEqual("key and room are taken", d.push(d.message(key("k"), named("a"))), known)
+	d.wantEqual("the key is taken and the partition is full", d.push(d.message(key("k"), named("a"))), known)
 	d.wantEqual("replacing", d.push(d.message(key("k"), replacing, named("a"))), known)
 	d.wantEqual("too far ahead", d.push(d.message(named("a"), due(253402300799999))), known)
 	d.wantState(id, store.Ready)

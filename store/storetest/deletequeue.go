@@ -240,7 +240,7 @@ func testDeleteUnknown(d *desk) {
 func testDeleteRacingPushes(d *desk) {
 	const pushers, each, deletions = 4, 50, 3
 	var stored, acked, deleted atomic.Int64
-	ended, room := make(chan struct{}), make(chan struct{}, 3) // few messages at a time, so that the queue is often empty
+	ended, inFlight := make(chan struct{}), make(chan struct{}, 3) // few messages at a time, so that the queue is often empty
 	var pushing, deleting, consuming sync.WaitGroup
 	for who := range pushers {
 		pushing.Go(func() {
@@ -249,7 +249,7 @@ func testDeleteRacingPushes(d *desk) {
 					Producer: fmt.Sprintf("p%d", who), Number: uint64(n + 1),
 					Messages: []store.Message{{ID: route.NewID(0), Body: []byte("body"), MaxAttempts: 5, New: true}},
 				}
-				room <- struct{}{}
+				inFlight <- struct{}{}
 				results, err := d.s.Push(d.t.Context(), d.p, r)
 				if err != nil || results[0].Code != store.CodeOK {
 					d.t.Errorf("push: %v, %v", results, err)
@@ -288,7 +288,7 @@ func testDeleteRacingPushes(d *desk) {
 				return
 			}
 			for range n {
-				<-room
+				<-inFlight
 			}
 			if acked.Add(int64(n)); last && n == 0 {
 				return

@@ -57,7 +57,7 @@ func histories() []testCase {
 		{"SharesOfPartitions", "", testDoneShares},
 		{"DefaultCount", "", func(d *desk) {
 			s := store.Settings{Partitions: 4, History: 1}
-			d.wantEqual("share", s.DoneRoom(), int64(store.DefaultHistory/4))
+			d.wantEqual("share", s.DonePerPartition(), int64(store.DefaultHistory/4))
 		}},
 		{"TurnedOff", "", testDoneTurnedOff},
 		{"Purge", "", testPurgeDone},

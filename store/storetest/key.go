@@ -241,7 +241,7 @@ func testKeyFull(d *desk) {
 	d.wantState(id, store.Ready)
 }
 
-// A message that takes the place of another makes a full partition no fuller.
+// A message that replaces another is accepted by a full partition.
 func testReplaceFull(d *desk) {
 	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(2))})
 	old, other := d.send(key("k")), d.send(key("other"))

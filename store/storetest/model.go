@@ -183,9 +183,9 @@ func (m *model) finish(e *entry, how store.Ending, counter *int64) {
 // shed removes done messages that are over age or too many, the oldest first.
 func (m *model) shed(most int) {
 	done := m.inOrder(store.Done)
-	room := store.Settings{Partitions: 1, History: m.history, MaxHistory: m.mostDone}.DoneRoom()
+	limit := store.Settings{Partitions: 1, History: m.history, MaxHistory: m.mostDone}.DonePerPartition()
 	for i, e := range done {
-		if i == most || e.at+m.history > m.floor() && int64(len(done)-i) <= room {
+		if i == most || e.at+m.history > m.floor() && int64(len(done)-i) <= limit {
 			return
 		}
 		delete(m.done, e.ID)

@@ -20,7 +20,7 @@ func following() []testCase {
 		{"RepeatWhenAllWasConsumed", "", testNextRepeatedLate},
 		{"LateReceiptStoresNothing", "", testNextLate},
 		{"UnknownQueueStoresNothing", "", testNextUnknownQueue},
-		{"FullQueueHasTheRoomOfTheDelivery", "", testNextRoom},
+		{"FullPartitionTakesOneForTheDelivery", "", testNextFullPartition},
 		{"KeyPassesOn", "", testNextKey},
 		{"KeyOfAnotherIsReplaced", "", testNextReplaces},
 		{"KeyOfAnExpiredOneIsFree", "", testNextExpired},
@@ -215,8 +215,8 @@ func testNextUnknownQueue(d *desk) {
 	d.wantNoQueues()
 }
 
-// The room of a message that is acked is that of a message which follows it.
-func testNextRoom(d *desk) {
+// In a full partition, a message that is acked can be followed by one.
+func testNextFullPartition(d *desk) {
 	r := d.sendAndTake().Receipt
 	taken := d.send(key("yields"), delay(hour))
 	d.configure(store.Change{MaxMessages: pointer(int64(2))})

@@ -1,5 +1,5 @@
 // Package storetest is the conformance suite of the port in package store: it holds
-// the promises that every place messages can be kept must keep.
+// the promises that every store must keep.
 //
 // An adapter runs it with one line in its tests:
 //
@@ -39,7 +39,7 @@ type Harness struct {
 	// Reopen returns another store on the same data, as after a restart of the process.
 	Reopen func(t testing.TB) store.Store
 
-	// FillUp makes the place the messages are kept in refuse more data, and
+	// FillUp makes the store refuse more data, and
 	// returns what undoes it.
 	FillUp func(t testing.TB) (undo func())
 

@@ -13,7 +13,7 @@
 -- ARGV[3] version | int | ms | of the settings; older ones than the partition has are refused
 -- ARGV[4] partitions | int | - | 1 to 1024
 -- ARGV[5] changed_by | text | - | the token of the change that made them, can be empty
--- ARGV[6] room | int | messages | how many live messages the partition holds at most; 0: no limit
+-- ARGV[6] max_live | int | messages | how many live messages the partition holds at most; 0: no limit
 -- ARGV[7] keep | text | - | "ms n": for how long and how many dead messages are kept, 0: no limit; empty: neither is limited
 -- ARGV[8] done | text | - | "ms n": for how long and how many done messages are kept; empty: none are
 -- ARGV[9...] what lib/settings.lua lists | text | - | -
@@ -39,7 +39,7 @@ local function put(name, value)
   end
 end
 put('changed_by', ARGV[5])
-put('room', ARGV[6])
+put('max_live', ARGV[6])
 put('keep', ARGV[7])
 put('done', ARGV[8] == '' and partition_done_limits and '0 0' or ARGV[8])
 for i = 1, #settings_names do put(settings_names[i], ARGV[8 + i]) end

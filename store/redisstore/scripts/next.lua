@@ -24,7 +24,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 17 redis.calls for receipts and messages without keys, and one for each receipt that is not of a lease; with keys and the rest those of push and of ack. Reads the records of messages with keys, as ack does, and those that have the id of a message, as push does
 -- RETRY safe: a master issues no receipt twice; one whose message is gone is answered so if all that follows is there, or remembered
 -- EMITS wake, when the first due time becomes earlier
--- USES partition code clock instant record receipt fields fetch history counter remembered remove state held wake answer largest index donelimits done room
+-- USES partition code clock instant record receipt fields fetch history counter remembered remove state held wake answer largest index donelimits done livelimit
 if not partition_layout then return {-1, ''} end
 clock_read()
 local before, from = wake_first(), tonumber(ARGV[10])
@@ -35,7 +35,7 @@ local histories = partition_keeps_done and history_read(parents) or {}
 local probe = #held > 0 and redis.pcall('HSET', KEYS[2], '', '1')
 if type(probe) == 'table' then
   if not string.find(probe.err, 'OOM', 1, true) then return probe end
-  room_memory = false
+  livelimit_memory = false
 end
 -- USES batch schedule existing expiry staged keys declare known accept
 accept_load()
@@ -50,7 +50,7 @@ local function settle(at, j)
   local record = staged_records[id] or recs[id] -- a delivery before it may have declared it anew
   local _, _, key = record_parse(record)
   trial_begin()
-  staged_records[id], room_live = false, room_live - 1
+  staged_records[id], livelimit_live = false, livelimit_live - 1
   if key and key ~= '' then keys_holders[key] = false end
   local code = follow_accept(at - from + 1)
   if code ~= CODE_OK then

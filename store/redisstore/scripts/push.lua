@@ -31,7 +31,7 @@ if answer then return {batch_size, answer} end
 if stale then return {-2, ''} end
 if partition_version ~= version then return {-3, partition_version or '0'} end
 local before = wake_first()
--- USES room
+-- USES livelimit
 local function finish(sent, duplicates, deduplicated, answer)
   counter_add('sent', sent)
   counter_add('duplicates', duplicates)
@@ -40,7 +40,7 @@ local function finish(sent, duplicates, deduplicated, answer)
   wake_consumers(before, batch_earliest, ARGV[1], ARGV[2])
   return {batch_size, answer}
 end
-local plan = ARGV[5] == '1' and not batch_keyed and room_live + batch_size <= room_most and batch_entries()
+local plan = ARGV[5] == '1' and not batch_keyed and livelimit_live + batch_size <= livelimit_most and batch_entries()
 if plan then
   largest_note(tonumber(ARGV[6]))
   redis.call('HSET', KEYS[2], unpack(ARGV, 11, 10 + 2 * batch_size))

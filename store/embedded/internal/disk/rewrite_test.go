@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What is written again is what is in the file, whatever its place, and ends the file.
+// What is written again is what is in the file, whatever its offset, and ends the file.
 func TestFileRewrite_EndsTheFileBehindTheBytes(t *testing.T) {
 	t.Parallel()
 	d, err := OpenDir(t.TempDir())

@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// batch is the calls that wait for the same sync.
-type batch struct {
+// commitGroup is the calls that wait for the same sync.
+type commitGroup struct {
 	done    chan struct{}
 	waiting int      // number of calls, under the log's mu
 	upto    Position // set when the sync begins
 	err     error    // set before done is closed
 }
 
-func newBatch() *batch { return &batch{done: make(chan struct{})} }
+func newCommitGroup() *commitGroup { return &commitGroup{done: make(chan struct{})} }
 
-func (b *batch) finish(err error) {
-	b.err = err
-	close(b.done)
+func (g *commitGroup) finish(err error) {
+	g.err = err
+	close(g.done)
 }
 
 // Kept waits until everything up to a position is as durable as the settings of the log
@@ -33,21 +33,21 @@ func (l *Log) Kept(ctx context.Context, upto Position) error {
 
 // Synced waits until everything up to a position is on disk, whatever the settings.
 func (l *Log) Synced(ctx context.Context, upto Position) error {
-	b, err := l.join(upto)
-	if b == nil {
+	g, err := l.join(upto)
+	if g == nil {
 		return err
 	}
 	select {
-	case <-b.done:
-		return b.err
+	case <-g.done:
+		return g.err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// join returns the batch whose sync includes a position; nil when there is nothing
+// join returns the group whose sync includes a position; nil when there is nothing
 // to wait for.
-func (l *Log) join(upto Position) (*batch, error) {
+func (l *Log) join(upto Position) (*commitGroup, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -55,9 +55,9 @@ func (l *Log) join(upto Position) (*batch, error) {
 		return nil, nil
 	case l.err != nil:
 		return nil, l.err
-	case l.flying != nil && l.flying.upto >= upto:
-		l.flying.waiting++
-		return l.flying, nil
+	case l.inFlight != nil && l.inFlight.upto >= upto:
+		l.inFlight.waiting++
+		return l.inFlight, nil
 	}
 	l.wakeCommitter()
 	l.next.waiting++
@@ -131,7 +131,7 @@ func (l *Log) leave(s *segment) error {
 }
 
 // commit runs in the log's one goroutine. It syncs for waiting calls as soon as the previous
-// sync has returned. While one sync is in flight, calls join the next batch.
+// sync has returned. While one sync is in flight, calls join the next group.
 func (l *Log) commit() {
 	defer close(l.stopped)
 	var tick <-chan time.Time
@@ -199,25 +199,25 @@ func (l *Log) fewer() bool {
 // sync makes everything appended durable, and releases the calls that wait for it.
 func (l *Log) sync() error {
 	l.mu.Lock()
-	b := l.next
-	b.upto = l.active().end()
-	l.next, l.flying = newBatch(), b
-	failed, idle := l.err, l.synced >= b.upto
+	g := l.next
+	g.upto = l.active().end()
+	l.next, l.inFlight = newCommitGroup(), g
+	failed, idle := l.err, l.synced >= g.upto
 	l.mu.Unlock()
 	err := failed
 	if err == nil && !idle {
 		began := time.Now()
-		err = l.syncTo(b.upto)
+		err = l.syncTo(g.upto)
 		l.lastSync = time.Since(began)
 	}
 	l.mu.Lock()
-	l.lastWaiting = b.waiting
+	l.lastWaiting = g.waiting
 	if err == nil {
-		l.synced = max(l.synced, b.upto)
+		l.synced = max(l.synced, g.upto)
 	}
-	l.flying = nil
+	l.inFlight = nil
 	l.mu.Unlock()
-	b.finish(err)
+	g.finish(err)
 	return err
 }
 

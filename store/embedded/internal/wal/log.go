@@ -85,17 +85,17 @@ type Log struct {
 	mu       sync.Mutex
 	segments []*segment // oldest first; frames are appended to the last
 	window   window
-	written  Position // up to here it is in the files
-	synced   Position // and up to here on disk
-	rested   Position // the end of the log after the last rest
-	promised int      // bytes that were admitted and may yet be appended
-	reserved int64    // bytes of the reserve
-	largest  int64    // size of the largest segment that was ended
-	full     bool     // nothing new is admitted
-	starved  bool     // a call that removes messages was refused, see Starved
-	next     *batch   // calls that wait for the next sync
-	flying   *batch   // who waits for the sync under way; nil if none is
-	err      error    // why nothing can be appended any more
+	written  Position     // up to here it is in the files
+	synced   Position     // and up to here on disk
+	rested   Position     // the end of the log after the last rest
+	promised int          // bytes that were admitted and may yet be appended
+	reserved int64        // bytes of the reserve
+	largest  int64        // size of the largest segment that was ended
+	full     bool         // nothing new is admitted
+	starved  bool         // a call that removes messages was refused, see Starved
+	next     *commitGroup // calls that wait for the next sync
+	inFlight *commitGroup // calls that wait for the sync in flight; nil if there is none
+	err      error        // why nothing can be appended any more
 
 	lastWaiting int           // who waited for the last sync, under mu
 	lastSync    time.Duration // how long it took; the committer's own
@@ -110,7 +110,7 @@ func newLog(c Config) *Log {
 	l := &Log{
 		disk: c.Disk, logger: c.Logger, sum: c.Checksum, segmentSize: c.SegmentSize,
 		syncEvery: c.SyncEvery, neverSync: c.NeverSync, restAfter: c.RestAfter, needs: c.Needs,
-		next: newBatch(), low: make(chan struct{}, 1), wake: make(chan struct{}, 1), closing: make(chan struct{}), stopped: make(chan struct{}),
+		next: newCommitGroup(), low: make(chan struct{}, 1), wake: make(chan struct{}, 1), closing: make(chan struct{}), stopped: make(chan struct{}),
 	}
 	if l.logger == nil {
 		l.logger = slog.Default()
@@ -208,7 +208,7 @@ func (l *Log) Close() error {
 	defer l.growing.Unlock()
 	var err error
 	if l.failure() == nil { // otherwise the waiting calls have got the error
-		if err = passing(l.roomToRest()); err == nil { // without space for a rest the log is as durable
+		if err = passing(l.spaceToRest()); err == nil { // without space for a rest the log is as durable
 			err = l.rest()
 		}
 	}
@@ -223,7 +223,7 @@ func (l *Log) Close() error {
 		err = errors.Join(err, l.active().file.Truncate(size))
 	}
 	l.next.finish(l.err)
-	l.next = newBatch()
+	l.next = newCommitGroup()
 	err = errors.Join(err, l.reserve.close())
 	for _, s := range l.segments {
 		err = errors.Join(err, s.file.Close())

@@ -43,7 +43,7 @@ func (a *readAhead) next() *reading {
 		a.bytes -= a.all[a.taken-1].bytes
 		a.all[a.taken-1] = nil // so that its memory is freed
 	}
-	for a.started < len(a.all) && a.hasRoom() {
+	for a.started < len(a.all) && a.mayStart() {
 		a.readers.Go(a.all[a.started].run)
 		a.bytes += a.all[a.started].bytes
 		a.started++
@@ -52,7 +52,7 @@ func (a *readAhead) next() *reading {
 	return a.all[a.taken-1]
 }
 
-func (a *readAhead) hasRoom() bool {
+func (a *readAhead) mayStart() bool {
 	underWay := a.started - a.taken
 	return underWay == 0 || underWay < a.most && a.bytes+a.all[a.started].bytes <= readAheadMost
 }

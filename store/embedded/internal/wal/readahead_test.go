@@ -82,7 +82,7 @@ func TestReadAhead_IsBounded(t *testing.T) {
 		for range 10 {
 			a.all = append(a.all, &reading{bytes: tt.each})
 		}
-		for a.hasRoom() {
+		for a.mayStart() {
 			a.bytes += tt.each
 			a.started++
 		}

@@ -1,11 +1,11 @@
 package wal
 
 const (
-	// Findings are passed on in batches of a number of frames, or bytes of frames, through a
+	// Findings are passed on in chunks of a number of frames, or bytes of frames, through a
 	// queue of bounded length, because a decoded frame may take more memory than the frame.
-	batchFrames  = 128
-	batchBytes   = 64 << 10
-	batchesAhead = 16
+	chunkFrames = 128
+	chunkBytes  = 64 << 10
+	chunksAhead = 16
 )
 
 // reading reads one segment in a goroutine of its own. The fields of the segment that it
@@ -21,8 +21,8 @@ type reading struct {
 
 	data  []byte
 	asked bool // known was called
-	batch []finding
-	full  int // bytes of the frames in the batch
+	chunk []finding
+	full  int // bytes of the frames in the chunk
 }
 
 // finding is a frame of the caller's, or damage.
@@ -35,7 +35,7 @@ type finding struct {
 
 func newReading(s *segment, read ReadFunc, mayBeTorn bool, stopped <-chan struct{}) *reading {
 	return &reading{
-		segment: s, read: read, mayBeTorn: mayBeTorn, stopped: stopped, bytes: s.size, found: make(chan []finding, batchesAhead),
+		segment: s, read: read, mayBeTorn: mayBeTorn, stopped: stopped, bytes: s.size, found: make(chan []finding, chunksAhead),
 	}
 }
 
@@ -45,20 +45,20 @@ func (r *reading) run() {
 	if !r.lost && r.all() {
 		r.hand()
 	}
-	r.data, r.batch = nil, nil
+	r.data, r.chunk = nil, nil
 }
 
-// add adds a finding to the batch. It returns false if stop was called.
+// add adds a finding to the chunk. It returns false if stop was called.
 func (r *reading) add(f finding) bool {
-	r.batch = append(r.batch, f)
+	r.chunk = append(r.chunk, f)
 	r.full += f.bytes
-	return len(r.batch) < batchFrames && r.full < batchBytes || r.hand()
+	return len(r.chunk) < chunkFrames && r.full < chunkBytes || r.hand()
 }
 
 func (r *reading) hand() bool {
 	select {
-	case r.found <- r.batch:
-		r.batch, r.full = make([]finding, 0, batchFrames), 0
+	case r.found <- r.chunk:
+		r.chunk, r.full = make([]finding, 0, chunkFrames), 0
 		return true
 	case <-r.stopped:
 		return false

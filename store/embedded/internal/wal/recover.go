@@ -166,9 +166,9 @@ func (l *Log) emptyFrom(i int) bool {
 
 // apply applies the frames of a segment while it is read.
 func (r *recovery) apply(from *reading) error {
-	for batch := range from.found {
-		for i := range batch {
-			if err := r.applyOne(from.name, &batch[i]); err != nil {
+	for chunk := range from.found {
+		for i := range chunk {
+			if err := r.applyOne(from.name, &chunk[i]); err != nil {
 				return err
 			}
 		}

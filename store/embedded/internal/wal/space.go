@@ -38,7 +38,7 @@ func (l *Log) Admit(n int, use Use) error {
 		if done, err := l.promise(n, use); done || err != nil {
 			return err
 		}
-		err := l.makeRoom(n, use)
+		err := l.makeSpace(n, use)
 		if errors.Is(err, ErrFull) {
 			l.refuse(use)
 		}
@@ -48,9 +48,9 @@ func (l *Log) Admit(n int, use Use) error {
 	}
 }
 
-// makeRoom makes space for n more bytes. On a full disk it asks for exactly that many, then
+// makeSpace makes space for n more bytes. On a full disk it asks for exactly that many, then
 // takes what the use may have of the reserve. It is called with growing held.
-func (l *Log) makeRoom(n int, use Use) error {
+func (l *Log) makeSpace(n int, use Use) error {
 	if use == Add {
 		if err := l.fillReserve(); err != nil {
 			return err
@@ -195,8 +195,8 @@ func (l *Log) cannotGrow(err error) error {
 	return l.fail(err)
 }
 
-// roomToRest makes space for the frame that ends the log. It is called with growing held.
-func (l *Log) roomToRest() error {
+// spaceToRest makes space for the frame that ends the log. It is called with growing held.
+func (l *Log) spaceToRest() error {
 	l.mu.Lock()
 	s := l.active()
 	want := int64(s.size + l.promised + frameHead)

@@ -316,7 +316,7 @@ func TestOpen_FrameInABodyIsNotAFrame(t *testing.T) {
 	r.must(again.Close())
 }
 
-// What once was a frame of another segment, at the same place in it, is none of this one: a
+// What once was a frame of another segment, at the same offset in it, is none of this one: a
 // disk may hand out what it has of a file that was removed.
 func TestOpen_FramesOfAnotherSegmentAreDamage(t *testing.T) {
 	t.Parallel()

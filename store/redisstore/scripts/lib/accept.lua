@@ -14,7 +14,7 @@ end
 -- accept_message(): the code of the i-th message, and for some whose key it has.
 local function accept_message(i, id, record)
   if batch_due(i) > batch_farthest then return CODE_TOO_FAR end
-  local key, ttl, full = '', 0, room_live >= room_most
+  local key, ttl, full = '', 0, livelimit_live >= livelimit_most
   if batch_keyed then key, ttl = ARGV[accept_keys + i], tonumber(ARGV[accept_ttls + i]) end
   if ttl > 0 and batch_due(i) >= clock_up + ttl then return CODE_EXPIRES end
   if full and key == '' then return CODE_FULL end
@@ -24,14 +24,14 @@ local function accept_message(i, id, record)
     if holder then return CODE_OK, holder end
   end
   if key ~= '' then
-    local holder, room = keys_seize(key, ARGV[accept_replaces + i] == '1')
-    if full and room ~= 1 then return CODE_FULL end -- in the place of another it takes none
+    local holder, freed = keys_seize(key, ARGV[accept_replaces + i] == '1')
+    if full and freed ~= 1 then return CODE_FULL end -- one that replaces another adds none
     if holder then return CODE_DUPLICATE, holder end
-    room_live = room_live - room
+    livelimit_live = livelimit_live - freed
     keys_take(key, id, ttl, repeats)
   end
   if ttl > 0 then record = expiry_set(record, clock_up + ttl) end
-  staged_records[id], room_live, accept_sent = record, room_live + 1, accept_sent + 1
+  staged_records[id], livelimit_live, accept_sent = record, livelimit_live + 1, accept_sent + 1
   accept_indexes[#accept_indexes + 1] = i
   known_add(i, id)
   return CODE_OK

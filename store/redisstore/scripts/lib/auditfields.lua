@@ -21,7 +21,7 @@ local function auditfields_side(field, value)
   elseif kind == 'd' then
     return auditfields_dead(field, name, value)
   elseif not kind then
-    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, room = 1, keep = 1, done = 1,
+    local known = {layout = 1, version = 1, partitions = 1, changed_by = 1, max_live = 1, keep = 1, done = 1,
       tried = 1, stops = 1, largest = 1, windows = 1}
     for i = 1, #settings_names do known[settings_names[i]] = 1 end
     if not known[field] and not string.match(field, '^n:[a-z_]+$') then problems_add(field, 'is not known') end

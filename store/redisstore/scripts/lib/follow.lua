@@ -14,7 +14,7 @@ local function follow_accept(x)
       if known_before(i, accept_ids[i]) then accept_deduplicated = accept_deduplicated + 1 else new[#new + 1] = i end
     end
   end
-  if not room_memory and #new > 0 then return CODE_FULL end
+  if not livelimit_memory and #new > 0 then return CODE_FULL end
   for _, i in ipairs(new) do
     local code = accept_message(i, accept_ids[i], ARGV[10 + 2 * i])
     if code ~= CODE_OK then return code end

@@ -11,7 +11,7 @@ local function keys_load(from, n)
   local got = redis.call('HMGET', KEYS[1], unpack(fields))
   for i = 1, #keys do keys_holders[keys[i]] = got[i] end
 end
--- keys_seize(): makes room for a message with the key and returns how many it removed, or
+-- keys_seize(): frees the key and returns how many messages it removed for that, or
 -- returns the holder. One that is dead, or in no zset, does not hold its key any more.
 local function keys_seize(key, replace)
   local holder = keys_holders[key]

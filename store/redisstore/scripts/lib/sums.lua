@@ -1,11 +1,11 @@
 -- For check: what must hold of a partition as a whole.
--- sums_placed(): how many messages are in a zset. sums_complete(): whether there are as many records.
-local function sums_placed()
+-- sums_ordered(): how many messages are in a zset. sums_complete(): whether there are as many records.
+local function sums_ordered()
   return redis.call('ZCOUNT', KEYS[3], '-inf', LEASED_RANGE)
     + redis.call('ZCARD', KEYS[4]) + redis.call('ZCARD', KEYS[5]) - 2
 end
 local function sums_complete()
-  return redis.call('HLEN', KEYS[2]) - 1 == sums_placed()
+  return redis.call('HLEN', KEYS[2]) - 1 == sums_ordered()
 end
 local function sums_audit(most)
   local n = redis.call('HMGET', KEYS[1],
@@ -13,9 +13,9 @@ local function sums_audit(most)
   for i = 1, #n do n[i] = tonumber(n[i]) or 0 end
   local left = n[2] + n[3] + n[4] + n[5] + n[6] + n[7]
   local live = redis.call('HLEN', KEYS[2]) - 1
-  local places = sums_placed()
-  if live ~= places then problems_add('', live .. ' records, but ' .. places .. ' places') end
-  if n[1] ~= left + places then problems_add('', n[1] .. ' sent, but ' .. left .. ' gone and ' .. places .. ' live') end
+  local count = sums_ordered()
+  if live ~= count then problems_add('', live .. ' records, but ' .. count .. ' in sorted sets') end
+  if n[1] ~= left + count then problems_add('', n[1] .. ' sent, but ' .. left .. ' gone and ' .. count .. ' live') end
   local whole = redis.call('ZSCORE', KEYS[3], '') and redis.call('ZSCORE', KEYS[4], '')
     and redis.call('ZSCORE', KEYS[5], '') and redis.call('ZSCORE', KEYS[7], '')
   if not whole or redis.call('HEXISTS', KEYS[2], '') == 0 or redis.call('HEXISTS', KEYS[8], '') == 0 then

@@ -14,7 +14,7 @@ staged_records, keys_holders, keys_taken, staged_older =
 known_spans, known_dedup, declare_dues = trial_above(known_spans), trial_above(known_dedup), trial_above(declare_dues)
 local function trial_begin()
   for i, list in ipairs(trial_lists) do trial_ends[i] = #list end
-  trial_counts = {room_live, accept_sent, accept_deduplicated, keys_expired, keys_replaced}
+  trial_counts = {livelimit_live, accept_sent, accept_deduplicated, keys_expired, keys_replaced}
 end
 local function trial_keep()
   for top, base in pairs(trial_bases) do
@@ -28,7 +28,7 @@ local function trial_undo()
   for i, list in ipairs(trial_lists) do
     for j = #list, trial_ends[i] + 1, -1 do list[j] = nil end
   end
-  room_live, accept_sent, accept_deduplicated, keys_expired, keys_replaced = unpack(trial_counts)
+  livelimit_live, accept_sent, accept_deduplicated, keys_expired, keys_replaced = unpack(trial_counts)
 end
 local function trial_end()
   staged_records, keys_holders, keys_taken, staged_older =
