@@ -165,7 +165,7 @@ func (b *backlog) pop() *Held {
 func (b *backlog) takeOlder(than time.Time) (old []*Held, more bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for b.first < len(b.queue) && b.queue[b.first].claim.ended.Before(than) {
+	for b.first < len(b.queue) && b.queue[b.first].ended.Before(than) {
 		old = append(old, b.pop())
 	}
 	return old, b.first < len(b.queue)

@@ -40,10 +40,7 @@ type coalescer = coalesce.Coalescer[settling, settlement]
 // settling is a delivery with the details of its verdict.
 type settling struct {
 	held    *Held
-	delay   int64
-	failure string
-	next    *store.Occurrence
-	sends   *Sends
+	details *Verdict // nil: none
 
 	handled bool // a handler has run; these are its result and duration
 	result  error
@@ -51,7 +48,20 @@ type settling struct {
 }
 
 func newSettling(h *Held, v Verdict) settling {
-	return settling{held: h, delay: v.Delay, failure: cut(v.Failure), next: v.Next, sends: v.Sends}
+	v.Failure = cut(v.Failure)
+	if v == (Verdict{Verdict: v.Verdict}) { // as with most acks, of which there can be many at a time
+		return settling{held: h}
+	}
+	details := v
+	return settling{held: h, details: &details}
+}
+
+// verdict returns the details of its verdict.
+func (i *settling) verdict() Verdict {
+	if i.details == nil {
+		return Verdict{}
+	}
+	return *i.details
 }
 
 // settlement is the answer of the store.
@@ -172,13 +182,14 @@ func (i *settling) validate(t target) error {
 }
 
 func (i *settling) settlement() store.Settlement {
-	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: i.delay, Failure: i.failure, Next: i.next, Messages: i.sends.stored()}
+	v := i.verdict()
+	return store.Settlement{Receipt: i.held.Delivery.Receipt, Delay: v.Delay, Failure: v.Failure, Next: v.Next, Messages: v.Sends.stored()}
 }
 
 // size returns the bytes of its settlement.
 func (i *settling) size() int {
-	if i.next == nil && i.sends == nil {
-		return len(i.failure)
+	if i.details == nil {
+		return 0
 	}
 	item := i.settlement()
 	return item.Size()

@@ -12,17 +12,15 @@ import (
 
 // Held is a delivery that this consumer holds.
 type Held struct {
-	Partition store.Partition
-	Delivery  *store.Delivery
+	*claimed
+	Delivery *store.Delivery
 
-	holder    reporter
-	claim     *claimed
 	reporting sync.Mutex // held while a verdict is reported: one at a time
 
 	mu       sync.Mutex
-	deadline time.Time // the lease cannot have run out before
-	until    time.Time // the lease is not extended after that; zero: no limit
-	index    int32     // in holdings, from 1; 0: not held
+	deadline time.Duration // after the claim began; the lease cannot have run out before
+	until    time.Duration // likewise; the lease is not extended after that; 0: no limit
+	index    int32         // in holdings, from 1; 0: not held
 	phase    phase
 	unknown  bool  // the store has answered that it does not know the lease
 	lost     bool  // the lease, to another consumer, before there was a verdict
@@ -31,10 +29,12 @@ type Held struct {
 	group    *group // of the batch whose handler works on it
 }
 
-// claimed has the times of the claim that returned a delivery.
+// claimed has what the deliveries of a claim have in common.
 type claimed struct {
-	began time.Time // by the local monotonic clock
-	ended time.Time // from then on its deliveries waited for a worker
+	Partition store.Partition
+	holder    reporter
+	began     time.Time // by the local monotonic clock
+	ended     time.Time // from then on its deliveries waited for a worker
 }
 
 // size returns the approximate memory of the delivery in bytes.
@@ -99,19 +99,30 @@ func (h *Held) beginIn(g *group, now time.Time, timeout, margin time.Duration) e
 }
 
 func (h *Held) mayBegin(now time.Time, timeout, margin time.Duration) error {
-	if h.cause == nil && h.phase != settled && h.deadline.Sub(now) <= margin {
+	if h.cause == nil && h.phase != settled && h.left(now) <= margin {
 		h.cause = store.ErrLeaseLost
 	}
 	if h.cause != nil {
 		return h.cause
 	}
 	if timeout > 0 {
-		if until := now.Add(timeout); h.until.IsZero() || until.Before(h.until) {
-			h.until = until
-		}
+		h.extendUntil(now.Add(timeout))
 	}
 	return nil
 }
+
+// left returns for how long the lease is certain to last.
+func (h *Held) left(now time.Time) time.Duration { return h.deadline - now.Sub(h.began) }
+
+// extendUntil ends the extending of the lease at an instant, if it does not end before.
+func (h *Held) extendUntil(until time.Time) {
+	if after := until.Sub(h.began); h.until == 0 || after < h.until {
+		h.until = after
+	}
+}
+
+// mayExtend reports whether the extending of the lease has not ended.
+func (h *Held) mayExtend(now time.Time) bool { return h.until == 0 || now.Sub(h.began) < h.until }
 
 // stop ends the work on the delivery. The cause of the first call is kept.
 func (h *Held) stop(cause error) {
@@ -189,33 +200,31 @@ func (h *Held) state() (phase, error) {
 func (h *Held) wanted(now time.Time, overtime time.Duration) (deadline time.Time, wanted bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.phase == settled || h.unknown || now.Sub(h.deadline) > overtime {
+	if h.phase == settled || h.unknown || h.left(now) < -overtime {
 		return time.Time{}, false
 	}
-	return h.deadline, h.phase == underWay || h.until.IsZero() || now.Before(h.until)
+	return h.began.Add(h.deadline), h.phase == underWay || h.mayExtend(now)
 }
 
 // extended notes that the lease cannot run out before deadline.
 func (h *Held) extended(deadline time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if deadline.After(h.deadline) {
-		h.deadline = deadline
-	}
+	h.deadline = max(h.deadline, deadline.Sub(h.began))
 }
 
 // remaining returns for how long the lease is certain to last.
 func (h *Held) remaining(now time.Time) time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.deadline.Sub(now)
+	return h.left(now)
 }
 
 // extendable reports whether the lease should be extended if less than below of it is left.
 func (h *Held) extendable(now time.Time, below time.Duration) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.phase != settled && h.deadline.Sub(now) <= below && (h.until.IsZero() || now.Before(h.until))
+	return h.phase != settled && h.left(now) <= below && h.mayExtend(now)
 }
 
 // setUnderWay notes that the verdict is in flight. The lease is extended meanwhile, but not after
@@ -228,9 +237,7 @@ func (h *Held) setUnderWay(until time.Time) {
 
 func (h *Held) putUnderWay(until time.Time) {
 	h.phase = underWay
-	if h.until.IsZero() || until.Before(h.until) {
-		h.until = until
-	}
+	h.extendUntil(until)
 }
 
 // holdings are all deliveries that a consumer holds. Each knows its index.

@@ -166,7 +166,7 @@ func (l *lapse) endLapsing() {
 			l.gates[h.Partition.Index].interrupt()
 		}
 		if phase, cause := h.state(); phase == open && cause == nil {
-			l.outcomes.lapsing.log(func() []any { return attributes(h, slog.Duration("held", now.Sub(h.claim.began))) })
+			l.outcomes.lapsing.log(func() []any { return attributes(h, slog.Duration("held", now.Sub(h.began))) })
 			h.stop(store.ErrLeaseLost)
 		}
 	}

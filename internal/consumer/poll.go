@@ -93,9 +93,9 @@ func (r *round) ask(ctx context.Context, index int, timeout time.Duration) (enou
 		return true
 	}
 	r.served = true
-	passed := false
+	passed, claim := false, &claimed{Partition: from, holder: r.receiver}
 	for i := range result.Deliveries {
-		h := &Held{Partition: from, Delivery: &result.Deliveries[i], holder: r.receiver}
+		h := &Held{claimed: claim, Delivery: &result.Deliveries[i]}
 		if r.Pass(ctx, h) {
 			passed = true
 			continue

@@ -41,7 +41,7 @@ func (w *work) pass(life context.Context, h *Held) bool {
 	if phase, _ := h.state(); phase == settled && !w.config.AtMostOnce {
 		return false // no handler is started for it either way
 	}
-	v, why := Passed(h.Delivery, time.Since(h.claim.ended))
+	v, why := Passed(h.Delivery, time.Since(h.ended))
 	if v != nil {
 		w.settler.outcomes.passed.log(func() []any { return attributes(h, slog.Any("cause", why)) })
 	}

@@ -72,7 +72,7 @@ func (s *settler) settle(ctx context.Context, h *Held, v Verdict) error {
 	}
 	h.setPhase(underWay)
 	said := s.do(ctx, t, &item)
-	item.sends.done(said.code, said.err)
+	v.Sends.done(said.code, said.err)
 	err := s.note(h, v.Verdict, said)
 	if said.err == nil {
 		s.outcomes.report(item.outcome(v.Verdict, said.code, err))
@@ -94,7 +94,7 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 	over := items[:0]
 	var refused []verdicts
 	for i, item := range items {
-		item.sends.done(said[i].code, said[i].err)
+		item.verdict().Sends.done(said[i].code, said[i].err)
 		if code := said[i].code; said[i].err == nil && code.Refuses() {
 			err := code.Err()
 			failed := s.failed(item.held, err)
@@ -119,8 +119,10 @@ func (s *settler) conclude(v store.Verdict, items []settling, said []settlement)
 
 // outcome returns the outcome of a verdict that the store has answered with code or err.
 func (i settling) outcome(v store.Verdict, code store.Code, err error) Outcome {
+	verdict := i.verdict()
+	verdict.Verdict = v
 	return Outcome{
-		Held: i.held, Handled: i.handled, Verdict: Verdict{Verdict: v, Delay: i.delay, Failure: i.failure, Next: i.next}, Result: i.result, Took: i.took,
+		Held: i.held, Handled: i.handled, Verdict: verdict, Result: i.result, Took: i.took,
 		Dead: err == nil && (code == store.CodeDead || v == store.Reject && code == store.CodeOK), Err: err,
 	}
 }
@@ -143,16 +145,16 @@ func (s *settler) note(h *Held, v store.Verdict, said settlement) error {
 // Items for which it is too late are left out of the next try.
 func (s *settler) insist(ctx context.Context, t target, items []settling, late *overdue) []settlement {
 	said := make([]settlement, len(items))
-	indexes := make([]int, len(items)) // of the items that are still to be reported
-	for i := range indexes {
-		indexes[i] = i
-	}
+	var indexes []int // of the items that are still to be reported; nil: all
 	for try := 0; ; try++ {
 		err := s.try(ctx, t, items, indexes, said)
 		if err == nil {
 			return said
 		}
 		late.declare()
+		if indexes == nil {
+			indexes = allOf(items)
+		}
 		for _, i := range indexes {
 			said[i].err = err
 		}
@@ -179,10 +181,23 @@ func (s *settler) try(ctx context.Context, t target, items []settling, indexes [
 	if err != nil {
 		return err
 	}
-	for n, i := range indexes {
-		said[i] = settlement{code: codes[n]}
+	for n, code := range codes {
+		i := n
+		if indexes != nil {
+			i = indexes[n]
+		}
+		said[i] = settlement{code: code}
 	}
 	return nil
+}
+
+// allOf returns the indexes of all items.
+func allOf(items []settling) []int {
+	all := make([]int, len(items))
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // hedged makes a call and, when it has taken a third of the lease, the same call a second time:

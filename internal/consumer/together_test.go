@@ -14,7 +14,7 @@ func TestGroup_EndsWithTheLastOfItsDeliveries(t *testing.T) {
 	g := newGroup(t.Context(), 3)
 	var first, second, third Held
 	begin := func(h *Held) {
-		h.deadline = time.Now().Add(time.Minute)
+		h.claimed, h.deadline = &claimed{began: time.Now()}, time.Minute
 		if err := h.beginIn(g, time.Now(), 0, 0); err != nil {
 			t.Fatal(err)
 		}

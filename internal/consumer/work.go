@@ -76,13 +76,9 @@ func (w *work) finish() (returned, done <-chan struct{}) {
 // accept takes over the deliveries of a claim, or releases them if the consumer is stopping. It
 // counts the leases from before the claim, so that it can only underestimate them.
 func (w *work) accept(life context.Context, p store.Partition, deliveries []store.Delivery, began time.Time) {
-	all, claim := w.newHeld(deliveries), &claimed{began: began, ended: time.Now()}
-	deadline := began.Add(w.config.Lease)
+	all, claim := w.newHeld(deliveries), &claimed{Partition: p, holder: w.settler, began: began, ended: time.Now()}
 	for _, h := range all {
-		h.Partition, h.holder, h.claim, h.deadline = p, w.settler, claim, deadline
-		if w.config.MaxHold > 0 {
-			h.until = began.Add(w.config.MaxHold)
-		}
+		h.claimed, h.deadline, h.until = claim, w.config.Lease, w.config.MaxHold
 		if w.config.AtMostOnce {
 			h.phase = settled
 		}
@@ -92,7 +88,7 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 		return
 	}
 	w.held.add(all)
-	w.gates[p.Index].expect(deadline)
+	w.gates[p.Index].expect(began.Add(w.config.Lease))
 	w.backlog.add(all)
 	w.ring()
 }

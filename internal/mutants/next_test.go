@@ -26,7 +26,7 @@ func ofNext() []mutant {
 		},
 		{
 			"what follows has no size, so a call can be larger than the store takes", consumerDir + "calls.go",
-			"if i.next == nil && i.sends == nil {", "if i.next == nil {",
+			"if i.details == nil {\n\t\treturn 0", "if i.details == nil || i.details.Next == nil {\n\t\treturn 0",
 			rootPkg, "TestConsumeBatch_Next",
 		},
 		{
