@@ -269,6 +269,29 @@ func TestWorker_QueueCreatedAgainIsConsumed(t *testing.T) {
 	})
 }
 
+// A list of queues can be old when it arrives.
+func TestWorker_QueueDeletedAfterItWasListedIsNotMadeAgain(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		c := r.crew(dueq.WorkerOptions{})
+		c.handle("tenant.*", 0, dueq.HandleOptions{})
+		r.must(r.spared.Queue("tenant.a").Create(r.Context(), dueq.Settings{}))
+		r.net.set(func(op string) fault {
+			if op == "queues" {
+				return replyLate
+			}
+			return works
+		})
+		c.run()
+		r.sleep(time.Second)
+		r.must(r.spared.DeleteQueue(r.Context(), "tenant.a", nil))
+		r.sleep(time.Minute)
+		if _, err := r.spared.Queue("tenant.a").Settings(r.Context()); !errors.Is(err, dueq.ErrNotFound) {
+			r.Errorf("a minute after it was deleted: %v, want ErrNotFound", err)
+		}
+		c.end()
+	})
+}
+
 func TestWorker_LooksForQueuesInOneCall(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		c := r.crew(dueq.WorkerOptions{})

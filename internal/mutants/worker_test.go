@@ -2,7 +2,7 @@ package mutants
 
 // ofSlots are mistakes in how queues share the handlers of a worker.
 func ofSlots() []mutant {
-	const suite = "TestSlots_"
+	const suite, ending = "TestSlots_", "TestDispatch_"
 	return []mutant{
 		{
 			"the slot of a handler that returned stays taken", consumerDir + "slots.go",
@@ -59,6 +59,21 @@ func ofSlots() []mutant {
 			"\ta.most = most\n\ta.slots.freed(0, time.Now())\n", "\ta.most = most\n",
 			consumerPkg, suite,
 		},
+		{
+			"a consumer that ends keeps the slots that are reserved for it", consumerDir + "slots.go",
+			"\tdefer share.trim(0)\n", "",
+			consumerPkg, ending,
+		},
+		{
+			"a consumer that has ended still waits for slots", consumerDir + "slots.go",
+			"\tdefer share.ask(0)\n", "",
+			consumerPkg, ending,
+		},
+		{
+			"what was acked before its handler is not handled when the consumer stops", consumerDir + "slots.go",
+			"\tif w.config.AtMostOnce {\n\t\tctx = life\n\t}\n", "",
+			consumerPkg, ending,
+		},
 	}
 }
 
@@ -74,6 +89,11 @@ func ofWorkers() []mutant {
 		{
 			"a queue that comes back is not consumed", "worker.go",
 			"\t\tdelete(r.queues, e.queue)\n\t\treturn nil\n", "\t\tknown.consumed = true\n\t\treturn nil\n",
+			rootPkg, suite,
+		},
+		{
+			"a queue that was deleted while it was listed is made again", "worker.go",
+			"r.consume(ctx, route, name, r.client.Queue(name).find)", "r.consume(ctx, route, name, r.client.Queue(name).learn)",
 			rootPkg, suite,
 		},
 		{
