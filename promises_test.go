@@ -14,7 +14,7 @@ import (
 
 // The numbered promises of docs/GUARANTEES.md, tested through the public API on the store in memory.
 
-func TestPromise1_NothingIsLost(t *testing.T) {
+func TestConsume_NothingIsLost(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 300
 		var seen tally
@@ -44,7 +44,7 @@ func TestPromise1_NothingIsLost(t *testing.T) {
 	})
 }
 
-func TestPromise2_NeverEarly(t *testing.T) {
+func TestConsume_NeverEarly(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 100
 		start := time.Now()
@@ -76,7 +76,7 @@ func TestPromise2_NeverEarly(t *testing.T) {
 	})
 }
 
-func TestPromise3_OneHolderAtATime(t *testing.T) {
+func TestConsume_OneHolderAtATime(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 10 * time.Second
 		id := r.send(dueq.Message{})
@@ -119,7 +119,7 @@ func TestPromise3_OneHolderAtATime(t *testing.T) {
 	})
 }
 
-func TestPromise4_SendAgainStoresNothingTwice(t *testing.T) {
+func TestSend_AgainStoresNothingTwice(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		m := dueq.Message{Body: []byte("once")}
 		r.net.set(always(replyLost, "push"))
@@ -141,7 +141,7 @@ func TestPromise4_SendAgainStoresNothingTwice(t *testing.T) {
 	})
 }
 
-func TestPromise4_SendBatchAgainStoresNothingTwice(t *testing.T) {
+func TestSendBatch_AgainStoresNothingTwice(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 1200
 		batch := make([]dueq.Message, messages)
@@ -180,7 +180,7 @@ func TestPromise4_SendBatchAgainStoresNothingTwice(t *testing.T) {
 	})
 }
 
-func TestPromise4_LostRepliesUseUpNoAttempt(t *testing.T) {
+func TestConsume_LostRepliesUseUpNoAttempt(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 50
 		for range messages {
@@ -210,7 +210,7 @@ func TestPromise4_LostRepliesUseUpNoAttempt(t *testing.T) {
 	})
 }
 
-func TestPromise5_KeyIsUniqueWhileItsMessageLives(t *testing.T) {
+func TestSend_KeyIsUniqueWhileItsMessageLives(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		m := dueq.Message{Key: "order-42", Body: []byte("a"), Delay: time.Minute}
 		first := r.send(m)
@@ -239,7 +239,7 @@ func TestPromise5_KeyIsUniqueWhileItsMessageLives(t *testing.T) {
 	})
 }
 
-func TestPromise6_CancelIsDefinite(t *testing.T) {
+func TestCancel_IsDefinite(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		scheduled := r.send(dueq.Message{Key: "later", Delay: time.Hour})
 		running := r.send(dueq.Message{})
@@ -276,7 +276,7 @@ func TestPromise6_CancelIsDefinite(t *testing.T) {
 	})
 }
 
-func TestPromise6_CancelledIsNotDeliveredAgainWhenItsHolderDies(t *testing.T) {
+func TestCancel_NotDeliveredAgainWhenItsHolderDies(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{})
 		dying := r.consume(r.q, func(ctx context.Context, _ *dueq.Delivery) error {
@@ -304,7 +304,7 @@ func TestPromise6_CancelledIsNotDeliveredAgainWhenItsHolderDies(t *testing.T) {
 	})
 }
 
-func TestPromise7_ManyDueAtTheSameInstant(t *testing.T) {
+func TestConsume_ManyDueAtTheSameInstant(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 10_000
 		batch := make([]dueq.Message, messages)
@@ -331,7 +331,7 @@ func TestPromise7_ManyDueAtTheSameInstant(t *testing.T) {
 	})
 }
 
-func TestPromise8_GracefulStop(t *testing.T) {
+func TestConsume_GracefulStop(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		finished := r.send(dueq.Message{Body: []byte("2s")})
 		interrupted := r.send(dueq.Message{Body: []byte("1h")})
@@ -365,7 +365,7 @@ func TestPromise8_GracefulStop(t *testing.T) {
 	})
 }
 
-func TestPromise8_PrefetchedMessagesAreReleasedAtOnce(t *testing.T) {
+func TestConsume_PrefetchedMessagesAreReleasedAtOnce(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		hold := make(chan struct{})
 		var started atomic.Int64
@@ -400,7 +400,7 @@ func TestPromise8_PrefetchedMessagesAreReleasedAtOnce(t *testing.T) {
 	})
 }
 
-func TestPromise8_HandlerThatDoesNotStopIsNamed(t *testing.T) {
+func TestConsume_HandlerThatDoesNotStopIsNamed(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		id := r.send(dueq.Message{})
 		hold := make(chan struct{})
@@ -420,7 +420,7 @@ func TestPromise8_HandlerThatDoesNotStopIsNamed(t *testing.T) {
 	})
 }
 
-func TestPromise8_StopTakesTheGracePeriodWhenTheStoreHangs(t *testing.T) {
+func TestConsume_StopTakesTheGracePeriodWhenTheStoreHangs(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const grace = 10 * time.Second
 		for range 50 {
@@ -441,7 +441,7 @@ func TestPromise8_StopTakesTheGracePeriodWhenTheStoreHangs(t *testing.T) {
 	})
 }
 
-func TestPromise9_CrashedHoldersMessagesAreDeliveredAgainInTime(t *testing.T) {
+func TestConsume_CrashedHoldersMessagesAreDeliveredAgainInTime(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 3 * time.Second
 		r.send(dueq.Message{})
@@ -468,7 +468,7 @@ func TestPromise9_CrashedHoldersMessagesAreDeliveredAgainInTime(t *testing.T) {
 	})
 }
 
-func TestPromise9_PoisonBecomesDeadAndOthersAreDelivered(t *testing.T) {
+func TestConsume_PoisonBecomesDeadAndOthersAreDelivered(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		poison := r.send(dueq.Message{Body: []byte("poison"), MaxAttempts: 3})
 		for range 20 {

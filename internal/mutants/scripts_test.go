@@ -2,7 +2,7 @@ package mutants
 
 // ofTheScripts are mistakes in the scripts of the Redis store.
 func ofTheScripts() []mutant {
-	const suite = "TestConformance|TestPromise4"
+	const suite = "TestConformance|_LostReply"
 	return []mutant{
 		{
 			"a push is not remembered", scriptsDir + "push.lua",
@@ -42,12 +42,12 @@ func ofTheScripts() []mutant {
 		{
 			"a management call is not remembered by Redis", scriptsDir + "lib/steps.lua",
 			"  calls_remember(steps_caller, steps_number, (steps_from + done) .. ' ' .. text)\n", "",
-			redisPkg, "TestPromise4_LostReplyOfManagement",
+			redisPkg, "TestManage_LostReply",
 		},
 		{
 			"the start of a handler is not recorded", scriptsDir + "start.lua",
 			"if #notes > 0 then redis.call", "if #notes < 0 then redis.call",
-			redisPkg, "TestPromise4_LostReplyOfASettle",
+			redisPkg, "TestSettle_LostReply",
 		},
 		{
 			"older settings replace later ones", scriptsDir + "configure.lua",

@@ -67,7 +67,7 @@ func TestClock_Until(t *testing.T) {
 	}
 }
 
-func TestPromise2_NotEarlyByAFractionOfAMillisecond(t *testing.T) {
+func TestClaim_NotEarlyByAFractionOfAMillisecond(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.clock.move(time.Microsecond)

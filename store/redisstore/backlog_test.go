@@ -8,9 +8,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// TestPromise7_BacklogsDoNotBlockOthers holds single calls to 10 ms of the server's processor,
+// TestScripts_BacklogsDoNotBlockOthers holds single calls to 10 ms of the server's processor,
 // whatever has piled up: leases that ran out, expired messages, dead letters.
-func TestPromise7_BacklogsDoNotBlockOthers(t *testing.T) {
+func TestScripts_BacklogsDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	check := func(name string, run func() error) {

@@ -124,9 +124,9 @@ func changes(r *rig) string {
 	return infoFields(info)["rdb_changes_since_last_save"]
 }
 
-// TestPromise7_WorkDoesNotGrowWithTheBacklog holds every script to the same work, whatever
+// TestScripts_WorkDoesNotGrowWithTheBacklog holds every script to the same work, whatever
 // is due at once: with 100,000 messages it makes no more redis.calls than with 1,000.
-func TestPromise7_WorkDoesNotGrowWithTheBacklog(t *testing.T) {
+func TestScripts_WorkDoesNotGrowWithTheBacklog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	due := r.rdb.Time(r.ctx()).Val().UnixMilli()
@@ -320,11 +320,11 @@ func TestCalls_HashStaysSmall(t *testing.T) {
 	}
 }
 
-// TestPromise7_AHundredThousandDueAtOnce holds every script to 10 ms, whatever the
+// TestScripts_HundredThousandDueAtOnce holds every script to 10 ms, whatever the
 // backlog. It counts the processor time of the server's main thread, because on a busy
 // machine a process may lose the processor in the middle of a script, and of several runs
 // the one that took the least.
-func TestPromise7_AHundredThousandDueAtOnce(t *testing.T) {
+func TestScripts_HundredThousandDueAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	due := r.rdb.Time(r.ctx()).Val().UnixMilli()

@@ -31,7 +31,7 @@ func TestScripts_AreLoadedAgainAfterAFlush(t *testing.T) {
 	r.wantClean()
 }
 
-func TestPromise10_FullRedisRefusesPushesAndDrains(t *testing.T) {
+func TestPush_FullRedisRefusesAndDrains(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	r := newRig(t, server.Client(t))

@@ -266,12 +266,12 @@ func expireAll(r *rig) {
 	}
 }
 
-// TestPromise7_LargeRecordsDoNotBlockOthers holds every script to 10 ms of the server's processor
+// TestScripts_LargeRecordsDoNotBlockOthers holds every script to 10 ms of the server's processor
 // with bodies up to the default limit, and to 20 ms with the largest; and to one record, or
 // 1.25 MiB of them, in a call. Records of done messages are those without a body of more than
 // 256 KiB, so that a call may read five. The least of several runs counts: beside a call, the
 // server has other things to do.
-func TestPromise7_LargeRecordsDoNotBlockOthers(t *testing.T) {
+func TestScripts_LargeRecordsDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{4 << 10, store.DefaultMaxBody, store.MaxBody} {
 		bound, most := 10*time.Millisecond, store.MaxBatchBytes*5/4/size

@@ -376,11 +376,11 @@ func TestPipeline_PushesToPartitionsShareIt(t *testing.T) {
 	r.wantSent(2 * someCalls)
 }
 
-// TestPromise4_LostReplyOfAPipeline loses the reply of the first try of every push, those
+// TestPipeline_LostReply loses the reply of the first try of every push, those
 // that go directly and those that share a pipeline. Each push is repeated, under its own
 // number, until it has one answer. A push that is repeated may share a pipeline with the
 // first try of another, and lose its reply again.
-func TestPromise4_LostReplyOfAPipeline(t *testing.T) {
+func TestPipeline_LostReply(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	g := withPartitions(r, someCalls)

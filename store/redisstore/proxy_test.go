@@ -131,7 +131,7 @@ func proxied(t *testing.T) (*rig, *proxy) {
 	return newRig(t, rdb), p
 }
 
-func TestPromise4_LostReplyOfAPush(t *testing.T) {
+func TestPush_LostReply(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(1, 10)...)
@@ -142,7 +142,7 @@ func TestPromise4_LostReplyOfAPush(t *testing.T) {
 	r.wantClean()
 }
 
-func TestPromise4_LostReplyOfAClaim(t *testing.T) {
+func TestClaim_LostReply(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(5, 10)...)
@@ -155,7 +155,7 @@ func TestPromise4_LostReplyOfAClaim(t *testing.T) {
 	r.wantClean()
 }
 
-func TestPromise4_LostReplyOfASettle(t *testing.T) {
+func TestSettle_LostReply(t *testing.T) {
 	t.Parallel()
 	for v, want := range map[store.Verdict]store.Code{
 		store.Ack: store.CodeGone, store.Nack: store.CodeOK, store.Release: store.CodeOK,
@@ -180,7 +180,7 @@ func TestPromise4_LostReplyOfASettle(t *testing.T) {
 	}
 }
 
-func TestPromise4_LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
+func TestClaim_LostReplyOfAnEmptyOneIsRemembered(t *testing.T) {
 	t.Parallel()
 	r, p := proxied(t)
 	r.push(r.messages(1, 10)...)
@@ -199,7 +199,7 @@ func TestPromise4_LostReplyOfAnEmptyClaimIsRemembered(t *testing.T) {
 
 // What manages messages is answered as it was the first time, also when it takes several
 // steps, each of which loses its reply.
-func TestPromise4_LostReplyOfManagementAnswersAsTheFirstTry(t *testing.T) {
+func TestManage_LostReplyAnswersAsTheFirstTry(t *testing.T) {
 	t.Parallel()
 	const n, size = 5, 600 << 10 // two messages a step
 	for _, op := range []string{"cancel", "reschedule", "redrive", "purge", "purge of ids"} {

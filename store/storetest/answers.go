@@ -2,7 +2,7 @@ package storetest
 
 import "github.com/dueq-dev/dueq/store"
 
-// Parts of answers, to be compared.
+// This file returns parts of answers, for comparisons.
 
 func codes(results []store.PushResult) []store.Code {
 	all := make([]store.Code, len(results))

@@ -10,9 +10,8 @@ import (
 // auditStep is small, so that the audit's cursors are used.
 const auditStep = 50
 
-// Audit checks all partitions of the named queues, or of every queue, step by step,
-// and fails t if anything is wrong with them: a problem that Check finds, a step
-// that never ends, a message unaccounted for.
+// Audit checks all partitions of the named queues, or of every queue, in small steps. It fails t if
+// Check reports a problem or never ends, or if the counters do not match the number of messages.
 func Audit(t testing.TB, s store.Store, queues ...string) {
 	t.Helper()
 	if len(queues) == 0 {
@@ -47,7 +46,7 @@ func auditQueue(t testing.TB, s store.Store, st store.Stats) {
 
 func auditPartition(t testing.TB, s store.Store, p store.Partition) int {
 	t.Helper()
-	const most = 100_000 // steps; far more than any test makes necessary
+	const most = 100_000 // steps: far more than the largest queue of a test needs
 	examined := 0
 	r := store.CheckRequest{Limit: auditStep}
 	for range most {

@@ -10,26 +10,26 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// wantInvalid fails unless err is of that kind, names the field, and says all of
-// the texts (the value, the limit).
-func (d *desk) wantInvalid(what string, err, kind error, field string, says ...string) {
-	d.t.Helper()
-	d.wantError(what, err, kind)
+// wantInvalid fails unless err is of the kind, names the field, and contains all of the texts: the
+// value and the limit.
+func (g *rig) wantInvalid(what string, err, kind error, field string, says ...string) {
+	g.t.Helper()
+	g.wantError(what, err, kind)
 	var e *store.Error
 	if !errors.As(err, &e) || e.Field != field {
-		d.t.Fatalf("%s: %v: want the field %q", what, err, field)
+		g.t.Fatalf("%s: %v: want the field %q", what, err, field)
 	}
 	for _, text := range says {
 		if !strings.Contains(err.Error(), text) {
-			d.t.Fatalf("%s: %q does not say %q", what, err, text)
+			g.t.Fatalf("%s: %q does not say %q", what, err, text)
 		}
 	}
 }
 
-// bad is a call that must be refused with nothing written.
+// bad is a call that must be refused and must write nothing.
 type bad struct {
 	name  string
-	do    func(ctx context.Context, d *desk) error
+	do    func(ctx context.Context, g *rig) error
 	kind  error
 	field string
 	says  []string
@@ -43,48 +43,48 @@ func badInput() []testCase {
 		{"Push", badPushes()}, {"Claim", badClaims()}, {"Settle", badSettles()}, {"Manage", badManages()}, {"Names", badNames()},
 	}
 	var cases []testCase
-	for _, g := range groups {
+	for _, group := range groups {
 		cases = append(cases,
-			testCase{g.name + "OnNothing", "", func(d *desk) { d.refuseAll(g.bads); d.wantNoQueues() }},
-			testCase{g.name + "ChangesNothing", "", func(d *desk) { testBadChangesNothing(d, g.bads) }})
+			testCase{group.name + "OnNothing", "", func(g *rig) { g.refuseAll(group.bads); g.wantNoQueues() }},
+			testCase{group.name + "ChangesNothing", "", func(g *rig) { testBadChangesNothing(g, group.bads) }})
 	}
 	return cases
 }
 
-func (d *desk) refuseAll(bads []bad) {
-	d.t.Helper()
+func (g *rig) refuseAll(bads []bad) {
+	g.t.Helper()
 	for _, b := range bads {
-		d.wantInvalid(b.name, b.do(d.t.Context(), d), b.kind, b.field, b.says...)
+		g.wantInvalid(b.name, b.do(g.t.Context(), g), b.kind, b.field, b.says...)
 	}
 }
 
-func testBadChangesNothing(d *desk, bads []bad) {
-	d.dead()
-	d.send()
-	d.take("c")
-	d.send()
-	d.send(delay(hour), key("k"))
-	before := d.photograph()
-	d.refuseAll(bads)
-	d.wantEqual("everything", d.photograph(), before)
-	d.t.Helper()
+func testBadChangesNothing(g *rig, bads []bad) {
+	g.dead()
+	g.send()
+	g.take("c")
+	g.send()
+	g.send(delay(hour), key("k"))
+	before := g.snapshot()
+	g.refuseAll(bads)
+	g.wantEqual("everything", g.snapshot(), before)
+	g.t.Helper()
 }
 
-// photograph returns all that can be seen of the partition.
-func (d *desk) photograph() map[string]any {
-	d.t.Helper()
-	st := d.stats()
+// snapshot returns all that the methods of the port show of the partition.
+func (g *rig) snapshot() map[string]any {
+	g.t.Helper()
+	st := g.stats()
 	st.OldestReady = 0
 	all := map[string]any{"stats": st}
 	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead} {
-		all[string(state)] = d.list(state, 100)
+		all[string(state)] = g.list(state, 100)
 	}
 	return all
 }
 
 func badPush(name, field string, kind error, edit func(*store.Message), says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error {
-		_, err := d.s.Push(ctx, d.p, store.PushRequest{Producer: "bad", Number: 9, Messages: []store.Message{d.message(), d.message(edit)}})
+	return bad{name, func(ctx context.Context, g *rig) error {
+		_, err := g.s.Push(ctx, g.p, store.PushRequest{Producer: "bad", Number: 9, Messages: []store.Message{g.message(), g.message(edit)}})
 		return err
 	}, kind, field, says}
 }
@@ -134,21 +134,21 @@ func badPushes() []bad {
 }
 
 func badBatch(name, field string, kind error, n, body int, says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error {
+	return bad{name, func(ctx context.Context, g *rig) error {
 		r := store.PushRequest{Producer: "bad", Number: 9}
 		for range n {
-			r.Messages = append(r.Messages, d.message(size(body)))
+			r.Messages = append(r.Messages, g.message(size(body)))
 		}
-		_, err := d.s.Push(ctx, d.p, r)
+		_, err := g.s.Push(ctx, g.p, r)
 		return err
 	}, kind, field, says}
 }
 
 func badClaim(name, field string, edit func(*store.ClaimRequest), says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error {
+	return bad{name, func(ctx context.Context, g *rig) error {
 		r := store.ClaimRequest{Consumer: "bad", Number: 9, Max: 1, Lease: longLease}
 		edit(&r)
-		_, err := d.s.Claim(ctx, d.p, r)
+		_, err := g.s.Claim(ctx, g.p, r)
 		return err
 	}, store.ErrInvalid, field, says}
 }
@@ -166,18 +166,18 @@ func badClaims() []bad {
 }
 
 func badSettle(name, field string, v store.Verdict, item store.Settlement, says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error {
-		good := store.Settlement{Receipt: store.Receipt{ID: d.message().ID, Attempt: 1}, Delay: item.Delay}
+	return bad{name, func(ctx context.Context, g *rig) error {
+		good := store.Settlement{Receipt: store.Receipt{ID: g.message().ID, Attempt: 1}, Delay: item.Delay}
 		if item.Receipt.Attempt == 1 {
 			item.Receipt.ID = good.Receipt.ID
 		}
-		_, err := d.s.Settle(ctx, d.p, store.SettleRequest{Verdict: v, Items: []store.Settlement{item}})
+		_, err := g.s.Settle(ctx, g.p, store.SettleRequest{Verdict: v, Items: []store.Settlement{item}})
 		return err
 	}, store.ErrInvalid, field, says}
 }
 
 func badExtend(name, field string, r store.ExtendRequest, says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error { _, err := d.s.Extend(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+	return bad{name, func(ctx context.Context, g *rig) error { _, err := g.s.Extend(ctx, g.p, r); return err }, store.ErrInvalid, field, says}
 }
 
 func badSettles() []bad {
@@ -206,18 +206,18 @@ func badSettles() []bad {
 	}
 }
 
-func settleN(ctx context.Context, d *desk, n int) error {
+func settleN(ctx context.Context, g *rig, n int) error {
 	items := make([]store.Settlement, n)
 	for i := range items {
-		items[i].Receipt = store.Receipt{ID: d.message().ID, Attempt: 1}
+		items[i].Receipt = store.Receipt{ID: g.message().ID, Attempt: 1}
 	}
-	_, err := d.s.Settle(ctx, d.p, store.SettleRequest{Verdict: store.Ack, Items: items})
+	_, err := g.s.Settle(ctx, g.p, store.SettleRequest{Verdict: store.Ack, Items: items})
 	return err
 }
 
 // badCount is a call with n items, of which 1 to MaxBatch are allowed.
-func badCount(name, field string, n int, do func(ctx context.Context, d *desk, n int) error) bad {
-	run := func(ctx context.Context, d *desk) error { return do(ctx, d, n) }
+func badCount(name, field string, n int, do func(ctx context.Context, g *rig, n int) error) bad {
+	run := func(ctx context.Context, g *rig) error { return do(ctx, g, n) }
 	return bad{name, run, store.ErrInvalid, field, []string{fmt.Sprint(n), "500"}}
 }
 
@@ -267,37 +267,37 @@ func badManages() []bad {
 	}
 }
 
-func cancelN(ctx context.Context, d *desk, n int) error {
+func cancelN(ctx context.Context, g *rig, n int) error {
 	refs := make([]store.Ref, n)
 	for i := range refs {
-		refs[i] = byID(d.message().ID)
+		refs[i] = byID(g.message().ID)
 	}
-	_, err := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: "m", Number: 1, Refs: refs})
+	_, err := g.s.Cancel(ctx, g.p, store.CancelRequest{Caller: "m", Number: 1, Refs: refs})
 	return err
 }
 
-func rescheduleN(ctx context.Context, d *desk, n int) error {
+func rescheduleN(ctx context.Context, g *rig, n int) error {
 	moves := make([]store.Move, n)
 	for i := range moves {
-		moves[i].Ref = byID(d.message().ID)
+		moves[i].Ref = byID(g.message().ID)
 	}
-	_, err := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: "m", Number: 1, Moves: moves})
+	_, err := g.s.Reschedule(ctx, g.p, store.RescheduleRequest{Caller: "m", Number: 1, Moves: moves})
 	return err
 }
 
-func redriveN(ctx context.Context, d *desk, n int) error {
+func redriveN(ctx context.Context, g *rig, n int) error {
 	items := make([]store.Redrive, n)
 	for i := range items {
-		items[i].ID = d.message().ID
+		items[i].ID = g.message().ID
 	}
-	_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: 1, Items: items})
+	_, err := g.s.Redrive(ctx, g.p, store.RedriveRequest{Caller: "m", Number: 1, Items: items})
 	return err
 }
 
 func badRef(name string, ref store.Ref, field string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error {
-		_, cancel := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: "m", Number: 1, Refs: []store.Ref{byKey("k"), ref}})
-		_, get := d.s.Get(ctx, d.p, ref)
+	return bad{name, func(ctx context.Context, g *rig) error {
+		_, cancel := g.s.Cancel(ctx, g.p, store.CancelRequest{Caller: "m", Number: 1, Refs: []store.Ref{byKey("k"), ref}})
+		_, get := g.s.Get(ctx, g.p, ref)
 		if cancel == nil || get == nil {
 			return nil
 		}
@@ -306,40 +306,40 @@ func badRef(name string, ref store.Ref, field string) bad {
 }
 
 func badMove(name string, m store.Move, field string, says ...string) bad {
-	return bad{"reschedule: " + name, func(ctx context.Context, d *desk) error {
-		_, err := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: "m", Number: 1, Moves: []store.Move{{Ref: byKey("k"), Delay: 1}, m}})
+	return bad{"reschedule: " + name, func(ctx context.Context, g *rig) error {
+		_, err := g.s.Reschedule(ctx, g.p, store.RescheduleRequest{Caller: "m", Number: 1, Moves: []store.Move{{Ref: byKey("k"), Delay: 1}, m}})
 		return err
 	}, store.ErrInvalid, field, says}
 }
 
 func badList(name string, r store.ListRequest, field string, says ...string) bad {
-	return bad{"list: " + name, func(ctx context.Context, d *desk) error { _, err := d.s.List(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+	return bad{"list: " + name, func(ctx context.Context, g *rig) error { _, err := g.s.List(ctx, g.p, r); return err }, store.ErrInvalid, field, says}
 }
 
 func badPurge(name string, r store.PurgeRequest, field string, says ...string) bad {
 	r.Caller, r.Number = "m", 1
-	return bad{name, func(ctx context.Context, d *desk) error { _, err := d.s.Purge(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+	return bad{name, func(ctx context.Context, g *rig) error { _, err := g.s.Purge(ctx, g.p, r); return err }, store.ErrInvalid, field, says}
 }
 
 func badConfigure(name string, c store.Change, field string, says ...string) bad {
 	c.Create, c.Paused = true, pointer(true)
-	return bad{name, func(ctx context.Context, d *desk) error { _, err := d.s.Configure(ctx, d.p.Queue, c); return err }, store.ErrInvalid, field, says}
+	return bad{name, func(ctx context.Context, g *rig) error { _, err := g.s.Configure(ctx, g.p.Queue, c); return err }, store.ErrInvalid, field, says}
 }
 
 func badHeartbeat(name, consumer string, ttl int64, field string, says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error {
-		return d.s.Heartbeat(ctx, d.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl})
+	return bad{name, func(ctx context.Context, g *rig) error {
+		return g.s.Heartbeat(ctx, g.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl})
 	}, store.ErrInvalid, field, says}
 }
 
 func badLeave(name string, consumers []string, field string, says ...string) bad {
-	return bad{name, func(ctx context.Context, d *desk) error {
-		return d.s.Leave(ctx, d.p, store.LeaveRequest{Consumers: consumers})
+	return bad{name, func(ctx context.Context, g *rig) error {
+		return g.s.Leave(ctx, g.p, store.LeaveRequest{Consumers: consumers})
 	}, store.ErrInvalid, field, says}
 }
 
 func badCheck(name string, r store.CheckRequest, field string, says ...string) bad {
-	return bad{"check: " + name, func(ctx context.Context, d *desk) error { _, err := d.s.Check(ctx, d.p, r); return err }, store.ErrInvalid, field, says}
+	return bad{"check: " + name, func(ctx context.Context, g *rig) error { _, err := g.s.Check(ctx, g.p, r); return err }, store.ErrInvalid, field, says}
 }
 
 // badNames are names of queues, partitions, producers and consumers, for every method.
@@ -361,17 +361,17 @@ func badNames() []bad {
 
 // badPartition calls every method on a partition that cannot exist.
 func badPartition(p store.Partition, field string) bad {
-	return bad{fmt.Sprintf("partition %q", p), func(ctx context.Context, d *desk) error {
-		there := d.at(p.Queue, p.Index)
+	return bad{fmt.Sprintf("partition %q", p), func(ctx context.Context, g *rig) error {
+		there := g.at(p.Queue, p.Index)
 		var all []error
 		for _, c := range there.calls() {
-			whole := slices.Contains([]string{"stats", "configure", "delete queue", "heartbeat", "consumers"}, c.name) // not of one partition
+			whole := slices.Contains([]string{"stats", "configure", "delete queue", "heartbeat", "consumers"}, c.name) // these calls are about a queue
 			if whole && (field == "partition" || p.Queue == "" && c.name == "stats") {
 				continue
 			}
 			err := c.do(ctx)
 			if !errors.Is(err, store.ErrInvalid) {
-				return fmt.Errorf("%s is not refused: %v", c.name, err) //nolint:errorlint // not one of the kind
+				return fmt.Errorf("%s is not refused: %v", c.name, err) //nolint:errorlint // it is not an error of the kind
 			}
 			all = append(all, err)
 		}
@@ -388,18 +388,18 @@ func badCaller(name string) []bad {
 		badClaim("consumer "+said, "consumer", func(r *store.ClaimRequest) { r.Consumer = name }, said),
 		badHeartbeat("consumer "+said, name, 1000, "consumer", said),
 		badLeave("consumer "+said, []string{"c", name}, "consumer", said),
-		{"caller " + said, func(ctx context.Context, d *desk) error {
-			_, cancel := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: name, Number: 1, Refs: []store.Ref{byKey("k")}})
-			_, move := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: name, Number: 1, Moves: []store.Move{{Ref: byKey("k")}}})
-			_, redrive := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: name, Number: 1, Items: redrives(d.message().ID)})
-			_, purge := d.s.Purge(ctx, d.p, store.PurgeRequest{Caller: name, Number: 1, State: store.Ready, All: true, Limit: 1})
+		{"caller " + said, func(ctx context.Context, g *rig) error {
+			_, cancel := g.s.Cancel(ctx, g.p, store.CancelRequest{Caller: name, Number: 1, Refs: []store.Ref{byKey("k")}})
+			_, move := g.s.Reschedule(ctx, g.p, store.RescheduleRequest{Caller: name, Number: 1, Moves: []store.Move{{Ref: byKey("k")}}})
+			_, redrive := g.s.Redrive(ctx, g.p, store.RedriveRequest{Caller: name, Number: 1, Items: redrives(g.message().ID)})
+			_, purge := g.s.Purge(ctx, g.p, store.PurgeRequest{Caller: name, Number: 1, State: store.Ready, All: true, Limit: 1})
 			if cancel == nil || move == nil || redrive == nil || purge == nil {
 				return nil
 			}
 			return errors.Join(cancel, move, redrive, purge)
 		}, store.ErrInvalid, "caller", []string{said}},
-		{"producer " + said, func(ctx context.Context, d *desk) error {
-			_, err := d.s.Push(ctx, d.p, store.PushRequest{Producer: name, Number: 1, Messages: []store.Message{d.message()}})
+		{"producer " + said, func(ctx context.Context, g *rig) error {
+			_, err := g.s.Push(ctx, g.p, store.PushRequest{Producer: name, Number: 1, Messages: []store.Message{g.message()}})
 			return err
 		}, store.ErrInvalid, "producer", []string{said}},
 	}

@@ -2,7 +2,7 @@ package storetest
 
 import "github.com/dueq-dev/dueq/store"
 
-// definiteCancel holds promise 6 for cancels.
+// definiteCancel are the tests of Cancel.
 func definiteCancel() []testCase {
 	cases := []testCase{
 		{"ByID", "", testCancelByID},
@@ -16,129 +16,129 @@ func definiteCancel() []testCase {
 		{"RunningIsSeenAgainByARepeatedClaim", "", testCancelThenRepeatedClaim},
 	}
 	for _, v := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again, store.Reject} {
-		cases = append(cases, testCase{"RunningThen/" + string(v), "", func(d *desk) { testCancelThenSettle(d, v) }})
+		cases = append(cases, testCase{"RunningThen/" + string(v), "", func(g *rig) { testCancelThenSettle(g, v) }})
 	}
 	return cases
 }
 
-func testCancelByID(d *desk) {
-	scheduled, ready := d.send(delay(hour)), d.send(key("k"))
-	d.wantCodes("cancel", d.cancel(byID(scheduled)), store.CodeOK)
-	d.wantCodes("cancel", d.cancel(byID(ready)), store.CodeOK)
-	d.wantCodes("cancel repeated", d.cancel(byID(ready)), store.CodeNotFound)
-	d.wantGone(byID(scheduled), byID(ready), byKey("k"))
-	d.takeNothing("c")
-	d.wantCounters(store.Counters{Sent: 2, Cancelled: 2})
+func testCancelByID(g *rig) {
+	scheduled, ready := g.send(delay(hour)), g.send(key("k"))
+	g.wantCodes("cancel", g.cancel(byID(scheduled)), store.CodeOK)
+	g.wantCodes("cancel", g.cancel(byID(ready)), store.CodeOK)
+	g.wantCodes("cancel repeated", g.cancel(byID(ready)), store.CodeNotFound)
+	g.wantGone(byID(scheduled), byID(ready), byKey("k"))
+	g.takeNothing("c")
+	g.wantCounters(store.Counters{Sent: 2, Cancelled: 2})
 }
 
-func testCancelByKey(d *desk) {
-	id := d.send(key("k"), delay(hour))
-	d.wantCodes("cancel of another key", d.cancel(byKey("K")), store.CodeNotFound)
-	d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeOK)
-	d.wantCodes("cancel repeated", d.cancel(byKey("k")), store.CodeNotFound)
-	d.wantGone(byID(id))
-	d.dead(key("k"))
-	d.wantCodes("cancel by a dead message's key", d.cancel(byKey("k")), store.CodeDead)
+func testCancelByKey(g *rig) {
+	id := g.send(key("k"), delay(hour))
+	g.wantCodes("cancel of another key", g.cancel(byKey("K")), store.CodeNotFound)
+	g.wantCodes("cancel", g.cancel(byKey("k")), store.CodeOK)
+	g.wantCodes("cancel repeated", g.cancel(byKey("k")), store.CodeNotFound)
+	g.wantGone(byID(id))
+	g.dead(key("k"))
+	g.wantCodes("cancel by a dead message's key", g.cancel(byKey("k")), store.CodeDead)
 }
 
-func testCancelDead(d *desk) {
-	id := d.dead()
-	d.wantCodes("cancel", d.cancel(byID(id), byID(d.message().ID)), store.CodeDead, store.CodeNotFound)
-	d.wantState(id, store.Dead)
-	d.wantSettled(store.Ack, d.takeOf(d.send()), store.CodeOK)
-	d.wantEqual("cancelled", d.stats().Counters.Cancelled, int64(0))
+func testCancelDead(g *rig) {
+	id := g.dead()
+	g.wantCodes("cancel", g.cancel(byID(id), byID(g.message().ID)), store.CodeDead, store.CodeNotFound)
+	g.wantState(id, store.Dead)
+	g.wantSettled(store.Ack, g.takeOf(g.send()), store.CodeOK)
+	g.wantEqual("cancelled", g.stats().Counters.Cancelled, int64(0))
 }
 
-// A cancel that is to remove dead messages does so beside what else it does.
-func testCancelDeadToo(d *desk) {
-	dead, keyed := d.dead(), d.dead(key("k"))
-	running := d.send()
-	d.takeOf(running)
-	waiting, unknown := d.send(delay(hour), key("k")), d.message().ID
+// A cancel that may remove dead messages cancels live ones, too.
+func testCancelDeadToo(g *rig) {
+	dead, keyed := g.dead(), g.dead(key("k"))
+	running := g.send()
+	g.takeOf(running)
+	waiting, unknown := g.send(delay(hour), key("k")), g.message().ID
 	refs := []store.Ref{byID(dead), byID(waiting), byID(running), byID(dead), byID(unknown), byID(keyed)}
 	r := store.CancelRequest{Caller: "m", Number: 1, Refs: refs, Dead: true}
 	want := []store.Code{store.CodeOK, store.CodeOK, store.CodeRunning, store.CodeNotFound, store.CodeNotFound, store.CodeOK}
-	d.wantCodes("cancel", d.cancelAs(r), want...)
-	d.wantCodes("cancel again", d.cancelAs(r), want...)
-	d.wantGone(byID(dead), byID(keyed), byID(waiting), byKey("k"))
-	d.wantCounters(store.Counters{Sent: 4, Delivered: 3, Rejected: 2, DeadLettered: 2, Cancelled: 1, Purged: 2})
+	g.wantCodes("cancel", g.cancelAs(r), want...)
+	g.wantCodes("cancel again", g.cancelAs(r), want...)
+	g.wantGone(byID(dead), byID(keyed), byID(waiting), byKey("k"))
+	g.wantCounters(store.Counters{Sent: 4, Delivered: 3, Rejected: 2, DeadLettered: 2, Cancelled: 1, Purged: 2})
 }
 
 // takeOf claims the only message that is due, which must be id.
-func (d *desk) takeOf(id store.ID) store.Receipt {
-	d.t.Helper()
-	r := d.take("c").Receipt
-	d.wantEqual("claimed", r.ID, id)
+func (g *rig) takeOf(id store.ID) store.Receipt {
+	g.t.Helper()
+	r := g.take("c").Receipt
+	g.wantEqual("claimed", r.ID, id)
 	return r
 }
 
-func testCancelBatch(d *desk) {
-	leased := d.send()
-	d.takeOf(leased)
-	scheduled, ready, dead := d.send(delay(hour)), d.send(key("k"), delay(hour)), d.message().ID
-	d.wantCodes("cancel", d.cancel(byID(leased), byID(scheduled), byKey("k"), byID(ready), byID(dead), byID(leased), byID(scheduled)),
+func testCancelBatch(g *rig) {
+	leased := g.send()
+	g.takeOf(leased)
+	scheduled, ready, dead := g.send(delay(hour)), g.send(key("k"), delay(hour)), g.message().ID
+	g.wantCodes("cancel", g.cancel(byID(leased), byID(scheduled), byKey("k"), byID(ready), byID(dead), byID(leased), byID(scheduled)),
 		store.CodeRunning, store.CodeOK, store.CodeOK, store.CodeNotFound, store.CodeNotFound, store.CodeRunning, store.CodeNotFound)
-	if rec := d.wantState(leased, store.Leased); !rec.Cancelling {
-		d.t.Fatalf("record of a running message does not say that it is to be cancelled")
+	if rec := g.wantState(leased, store.Leased); !rec.Cancelling {
+		g.t.Fatalf("record of a running message does not say that it is to be cancelled")
 	}
-	d.wantCounters(store.Counters{Sent: 3, Delivered: 1, Cancelled: 2})
+	g.wantCounters(store.Counters{Sent: 3, Delivered: 1, Cancelled: 2})
 }
 
-func testCancelThenSettle(d *desk, v store.Verdict) {
-	id := d.send(key("k"))
-	r := d.takeOf(id)
-	d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeRunning)
-	d.wantSettled(v, r, store.CodeCancelled)
-	d.wantGone(byID(id), byKey("k"))
-	d.wantSettled(v, r, store.CodeGone)
-	d.takeNothing("c")
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 1, Cancelled: 1})
+func testCancelThenSettle(g *rig, v store.Verdict) {
+	id := g.send(key("k"))
+	r := g.takeOf(id)
+	g.wantCodes("cancel", g.cancel(byKey("k")), store.CodeRunning)
+	g.wantSettled(v, r, store.CodeCancelled)
+	g.wantGone(byID(id), byKey("k"))
+	g.wantSettled(v, r, store.CodeGone)
+	g.takeNothing("c")
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 1, Cancelled: 1})
 }
 
-func testCancelThenAck(d *desk) {
-	id := d.send()
-	r := d.takeOf(id)
-	d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-	d.wantSettled(store.Ack, r, store.CodeOK)
-	d.wantCodes("cancel of a done message", d.cancel(byID(id)), store.CodeNotFound)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
+func testCancelThenAck(g *rig) {
+	id := g.send()
+	r := g.takeOf(id)
+	g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+	g.wantSettled(store.Ack, r, store.CodeOK)
+	g.wantCodes("cancel of a done message", g.cancel(byID(id)), store.CodeNotFound)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
 }
 
-func testCancelThenExtend(d *desk) {
-	id := d.send()
-	r := d.takeFor("c", shortLease).Receipt
-	at := d.get(byID(id)).At
-	d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-	d.wantSettled(Extend, r, store.CodeCancelled)
-	if got := d.wantState(id, store.Leased).At; got < at+longLease-shortLease {
-		d.t.Fatalf("lease ends at %d, before at %d: not extended", got, at)
+func testCancelThenExtend(g *rig) {
+	id := g.send()
+	r := g.takeFor("c", shortLease).Receipt
+	at := g.get(byID(id)).At
+	g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+	g.wantSettled(Extend, r, store.CodeCancelled)
+	if got := g.wantState(id, store.Leased).At; got < at+longLease-shortLease {
+		g.t.Fatalf("lease ends at %d, before at %d: not extended", got, at)
 	}
-	d.wantSettled(store.Ack, r, store.CodeOK)
+	g.wantSettled(store.Ack, r, store.CodeOK)
 }
 
-func testCancelThenCrash(d *desk) {
-	id := d.send(key("k"))
-	r := d.takeFor("c", shortLease).Receipt
-	d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-	d.runOut()
-	d.takeNothing("other")
-	d.wantGone(byID(id), byKey("k"))
+func testCancelThenCrash(g *rig) {
+	id := g.send(key("k"))
+	r := g.takeFor("c", shortLease).Receipt
+	g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+	g.runOut()
+	g.takeNothing("other")
+	g.wantGone(byID(id), byKey("k"))
 	for _, v := range verdicts {
-		d.wantSettled(v, r, store.CodeGone)
+		g.wantSettled(v, r, store.CodeGone)
 	}
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 1, LeaseLost: 1, Cancelled: 1})
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 1, LeaseLost: 1, Cancelled: 1})
 }
 
-func testCancelThenRepeatedClaim(d *desk) {
-	id := d.send()
-	r := d.claimRequest("c", 1)
-	first := d.claimAs(r)
-	d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-	d.wantEqual("repeated", d.claimAs(r).Deliveries, first.Deliveries)
-	d.wantSettled(store.Release, first.Deliveries[0].Receipt, store.CodeCancelled)
+func testCancelThenRepeatedClaim(g *rig) {
+	id := g.send()
+	r := g.claimRequest("c", 1)
+	first := g.claimAs(r)
+	g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+	g.wantEqual("repeated", g.claimAs(r).Deliveries, first.Deliveries)
+	g.wantSettled(store.Release, first.Deliveries[0].Receipt, store.CodeCancelled)
 }
 
-// definiteReschedule holds promise 6 for reschedules.
+// definiteReschedule are the tests of Reschedule.
 func definiteReschedule() []testCase {
 	return []testCase{
 		{"EveryState", "", testRescheduleStates},
@@ -149,61 +149,61 @@ func definiteReschedule() []testCase {
 	}
 }
 
-func testRescheduleStates(d *desk) {
-	leased := d.send()
-	d.takeOf(leased)
-	dead := d.dead()
-	scheduled := d.send(delay(hour))
-	ready := d.send()
-	before := d.get(byID(leased))
-	d.wantCodes("reschedule", d.reschedule(
+func testRescheduleStates(g *rig) {
+	leased := g.send()
+	g.takeOf(leased)
+	dead := g.dead()
+	scheduled := g.send(delay(hour))
+	ready := g.send()
+	before := g.get(byID(leased))
+	g.wantCodes("reschedule", g.reschedule(
 		store.Move{Ref: byID(scheduled)}, store.Move{Ref: byID(ready), Delay: hour}, store.Move{Ref: byID(leased), Delay: hour},
-		store.Move{Ref: byID(dead), Delay: hour}, store.Move{Ref: byID(d.message().ID), Delay: hour},
+		store.Move{Ref: byID(dead), Delay: hour}, store.Move{Ref: byID(g.message().ID), Delay: hour},
 	), store.CodeOK, store.CodeOK, store.CodeRunning, store.CodeDead, store.CodeNotFound)
-	d.wantState(scheduled, store.Ready)
-	d.wantState(ready, store.Scheduled)
-	d.wantEqual("running message", d.get(byID(leased)), before)
-	d.wantState(dead, store.Dead)
-	d.takeOf(scheduled)
-	d.takeNothing("c")
+	g.wantState(scheduled, store.Ready)
+	g.wantState(ready, store.Scheduled)
+	g.wantEqual("running message", g.get(byID(leased)), before)
+	g.wantState(dead, store.Dead)
+	g.takeOf(scheduled)
+	g.takeNothing("c")
 }
 
-func testRescheduleByKey(d *desk) {
-	id := d.send(key("k"), delay(hour))
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byKey("k")}, store.Move{Ref: byKey("K")}), store.CodeOK, store.CodeNotFound)
-	d.wantSettled(store.Reject, d.takeOf(id), store.CodeOK)
-	d.wantCodes("reschedule by a dead message's key", d.reschedule(store.Move{Ref: byKey("k")}), store.CodeDead)
+func testRescheduleByKey(g *rig) {
+	id := g.send(key("k"), delay(hour))
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byKey("k")}, store.Move{Ref: byKey("K")}), store.CodeOK, store.CodeNotFound)
+	g.wantSettled(store.Reject, g.takeOf(id), store.CodeOK)
+	g.wantCodes("reschedule by a dead message's key", g.reschedule(store.Move{Ref: byKey("k")}), store.CodeDead)
 }
 
-func testRescheduleTooFar(d *desk) {
-	far := d.farFuture()
-	leased := d.send()
-	d.takeOf(leased)
-	id := d.send()
-	d.wantCodes("reschedule", d.reschedule(
-		store.Move{Ref: byID(id), Due: far}, store.Move{Ref: byID(leased), Due: far}, store.Move{Ref: byID(d.message().ID), Due: far},
+func testRescheduleTooFar(g *rig) {
+	far := g.farFuture()
+	leased := g.send()
+	g.takeOf(leased)
+	id := g.send()
+	g.wantCodes("reschedule", g.reschedule(
+		store.Move{Ref: byID(id), Due: far}, store.Move{Ref: byID(leased), Due: far}, store.Move{Ref: byID(g.message().ID), Due: far},
 	), store.CodeTooFar, store.CodeRunning, store.CodeNotFound)
-	d.wantState(id, store.Ready)
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id), Due: far - 2*hour}), store.CodeOK)
-	d.wantEqual("due", d.wantState(id, store.Scheduled).At, far-2*hour)
+	g.wantState(id, store.Ready)
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id), Due: far - 2*hour}), store.CodeOK)
+	g.wantEqual("due", g.wantState(id, store.Scheduled).At, far-2*hour)
 }
 
-func testRescheduleOrder(d *desk) {
-	base := d.get(byID(d.send(delay(hour)))).At
-	ids := d.sendMany(5, delay(2*hour))
+func testRescheduleOrder(g *rig) {
+	base := g.get(byID(g.send(delay(hour)))).At
+	ids := g.sendMany(5, delay(2*hour))
 	want := []store.ID{ids[3], ids[1], ids[4], ids[0], ids[2]}
 	for i, id := range want {
-		d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id), Due: base + int64(i) + 1}), store.CodeOK)
+		g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id), Due: base + int64(i) + 1}), store.CodeOK)
 	}
-	d.wantEqual("order", recordIDs(d.list(store.Scheduled, 2))[1:], want)
+	g.wantEqual("order", recordIDs(g.list(store.Scheduled, 2))[1:], want)
 }
 
-func testRescheduleKeeps(d *desk) {
-	id := d.send(ttl(2*hour), key("k"))
-	d.wantSettled(store.Nack, d.takeOf(id), store.CodeOK)
-	before := d.get(byID(id))
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id), Delay: hour}), store.CodeOK)
-	after := d.get(byID(id))
+func testRescheduleKeeps(g *rig) {
+	id := g.send(ttl(2*hour), key("k"))
+	g.wantSettled(store.Nack, g.takeOf(id), store.CodeOK)
+	before := g.get(byID(id))
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id), Delay: hour}), store.CodeOK)
+	after := g.get(byID(id))
 	before.At, before.State = after.At, store.Scheduled
-	d.wantEqual("record", after, before)
+	g.wantEqual("record", after, before)
 }

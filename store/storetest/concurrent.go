@@ -15,7 +15,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// contest is a run of several producers and consumers on one queue, and what they saw.
+// contest is a run of several producers and consumers on one queue, and the calls that they made.
 type contest struct {
 	t     testing.TB
 	s     store.Store
@@ -30,7 +30,7 @@ type contest struct {
 	due     map[store.ID]int64 // earliest instant of delivery by the client's clock, µs
 }
 
-// Sizes of the contest, and how often a consumer misbehaves, in percent.
+// Sizes of a contest, and how often a consumer does something wrong, in percent.
 const (
 	contestProducers = 4
 	contestConsumers = 6
@@ -45,11 +45,10 @@ const (
 	percentRepeat  = 15 // claims and acks whose reply gets lost
 )
 
-// Concurrent has producers and misbehaving consumers work on one queue of a store
-// with a real clock until every message is acked, then checks what they saw: nothing
-// lost, nothing early, no two valid receipts of a message at once, no delivery
-// without a reason, and that the calls on each message could have happened one after
-// the other.
+// Concurrent runs producers and faulty consumers on one queue of a store with a real clock until
+// every message is acked. Then it checks their calls: no message was lost or early or had two valid
+// receipts at once, each delivery beyond the first has a reason, and the calls on each message are
+// linearizable.
 func Concurrent(t *testing.T, h Harness) {
 	c := &contest{
 		t: t, s: h.Store, p: store.Partition{Queue: "contest"}, seed: rand.Uint64(), total: contestProducers * contestEach,
@@ -96,7 +95,7 @@ func (c *contest) produce(ctx context.Context, who int) {
 	}
 }
 
-// expect notes when messages that are about to be pushed may be delivered.
+// expect records the earliest time at which messages that are about to be pushed may be delivered.
 func (c *contest) expect(ms []store.Message) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,16 +136,17 @@ type lateDelivery struct {
 	at      time.Time // when it is to be settled
 }
 
-// chance is true in percent of 100 cases.
+// chance returns true with a probability in percent.
 func (k *worker) chance(percent int) bool { return k.random.IntN(100) < percent }
 
-// work makes one claim and settles what it gets, and what is overdue.
+// work makes one claim and settles the deliveries of it, and those kept back earlier whose time has
+// come.
 func (k *worker) work(ctx context.Context, number uint64) (time.Duration, bool) {
 	r := store.ClaimRequest{Consumer: fmt.Sprintf("c%d", k.who), Number: number, Max: 1 + k.random.IntN(8), Lease: contestLease}
 	call := time.Now().UnixMicro()
 	res, err := k.s.Claim(ctx, k.p, r)
 	for err == nil && k.chance(percentRepeat) {
-		res, err = k.s.Claim(ctx, k.p, r) // the reply before got lost
+		res, err = k.s.Claim(ctx, k.p, r) // the reply to the first try got lost
 	}
 	if err != nil {
 		k.t.Errorf("claim: %v", err)
@@ -186,7 +186,7 @@ func (k *worker) settleLate(ctx context.Context) {
 	}
 }
 
-// give gives a verdict; a lost reply makes it give it again.
+// give reports a verdict, and reports it again when the reply is said to be lost.
 func (k *worker) give(ctx context.Context, v store.Verdict, r store.Receipt, delay int64) {
 	call := time.Now().UnixMicro()
 	codes, err := Settle(ctx, k.s, k.p, store.SettleRequest{Verdict: v, Items: []store.Settlement{{Receipt: r, Delay: delay}}})
@@ -206,7 +206,7 @@ func (k *worker) give(ctx context.Context, v store.Verdict, r store.Receipt, del
 	}
 }
 
-// event is a call on one message, as input and output of the history's checker.
+// event is a call on one message, as input and output of the checker of linearizability.
 type event struct {
 	do      string
 	attempt int
@@ -233,7 +233,7 @@ func (c *contest) check() {
 			}
 		}
 		if !porcupine.CheckOperations(oneMessage, ops) {
-			c.t.Errorf("seed %d: %v: no order of these calls makes sense: %+v", c.seed, id, ops)
+			c.t.Errorf("seed %d: %v: these calls are not linearizable: %+v", c.seed, id, ops)
 		}
 	}
 	all, err := c.s.Stats(c.t.Context(), c.p.Queue)
@@ -246,7 +246,7 @@ func (c *contest) check() {
 	}
 }
 
-// holding is the state of a message in the eyes of those who handle it.
+// holding is the state of a message in the checker.
 type holding struct {
 	attempt int
 	held    bool
@@ -254,7 +254,7 @@ type holding struct {
 	gone    bool
 }
 
-// oneMessage is the sequential behaviour of one message.
+// oneMessage is the sequential specification of one message.
 var oneMessage = porcupine.Model{
 	Init: func() any { return holding{} },
 	Step: func(state, input, _ any) (bool, any) {

@@ -12,56 +12,54 @@ import (
 // claimed before that are sent with takeExpiring.
 const shortTTL = 50
 
-// takeExpiring sends a message that is going to expire, and claims it. Where the clock is
-// real, it can expire before the claim, which then removes it: so another one is sent, with
-// twice the TTL. It returns the TTL, and how many have expired.
-func (d *desk) takeExpiring(edits ...func(*store.Message)) (r store.Receipt, span, expired int64) {
-	d.t.Helper()
+// takeExpiring sends a message with a TTL and claims it. With a real clock it can expire before
+// the claim; then another one is sent, with twice the TTL. It returns the TTL, and how many
+// messages have expired.
+func (g *rig) takeExpiring(edits ...func(*store.Message)) (r store.Receipt, span, expired int64) {
+	g.t.Helper()
 	for span = shortTTL; span < hour; span *= 2 {
-		id := d.send(append(slices.Clone(edits), ttl(span))...)
-		if got := d.claim("c", 1).Deliveries; len(got) == 1 {
-			d.wantEqual("claimed", got[0].Receipt.ID, id)
+		id := g.send(append(slices.Clone(edits), ttl(span))...)
+		if got := g.claim("c", 1).Deliveries; len(got) == 1 {
+			g.wantEqual("claimed", got[0].Receipt.ID, id)
 			return got[0].Receipt, span, expired
 		}
-		if rec, err := d.s.Get(d.t.Context(), d.p, byID(id)); err == nil {
-			d.wantEqual("state", rec.State, store.Done) // expired
+		if rec, err := g.s.Get(g.t.Context(), g.p, byID(id)); err == nil {
+			g.wantEqual("state", rec.State, store.Done) // expired
 		}
 		expired++
 	}
-	d.t.Fatal("an hour is over between two calls")
+	g.t.Fatal("an hour has passed between two calls")
 	return r, 0, 0
 }
 
-// outlive lets a TTL pass. Whether it has passed is read off the store's clock by a message in
-// another queue that is due later.
-func (d *desk) outlive(ttl int64) {
-	d.t.Helper()
-	d.pass(time.Duration(ttl+1) * time.Millisecond)
+// outlive lets a TTL pass by the store's clock: a message in another queue is due when it is over.
+func (g *rig) outlive(ttl int64) {
+	g.t.Helper()
+	g.pass(time.Duration(ttl+1) * time.Millisecond)
 }
 
-// expire lets the shortTTL of a message pass without claiming it.
-func (d *desk) expire(id store.ID) {
-	d.t.Helper()
-	if d.get(byID(id)).Expiry == 0 {
-		d.t.Fatalf("message %v never expires", id)
+// expire lets the shortTTL of a message pass, and does not claim it.
+func (g *rig) expire(id store.ID) {
+	g.t.Helper()
+	if g.get(byID(id)).Expiry == 0 {
+		g.t.Fatalf("message %v never expires", id)
 	}
-	d.outlive(shortTTL)
+	g.outlive(shortTTL)
 }
 
-// dead sends a message and has it rejected.
-func (d *desk) dead(edits ...func(*store.Message)) store.ID {
-	d.t.Helper()
-	id := d.send(edits...)
-	r := d.take("killer").Receipt
-	d.wantEqual("claimed", r.ID, id)
+// dead sends a message and rejects it.
+func (g *rig) dead(edits ...func(*store.Message)) store.ID {
+	g.t.Helper()
+	id := g.send(edits...)
+	r := g.take("killer").Receipt
+	g.wantEqual("claimed", r.ID, id)
 	item := store.Settlement{Receipt: r, Failure: "rejected"}
-	d.wantCodes("reject", d.settleAs(store.SettleRequest{Verdict: store.Reject, Items: []store.Settlement{item}}), store.CodeOK)
+	g.wantCodes("reject", g.settleAs(store.SettleRequest{Verdict: store.Reject, Items: []store.Settlement{item}}), store.CodeOK)
 	return id
 }
 
-// boundedWork holds promise 7 as far as a store's answers show it: no call does
-// more than its limit whatever the backlog. How long Redis is blocked is measured
-// by the adapter's own tests.
+// boundedWork tests by a store's answers that no call does more than its limit, whatever the
+// backlog. How long a call blocks Redis is measured by the adapter's own tests.
 func boundedWork() []testCase {
 	return []testCase{
 		{"BacklogDueInOneMillisecond", "", testBacklog},
@@ -72,240 +70,240 @@ func boundedWork() []testCase {
 	}
 }
 
-func testBacklog(d *desk) {
+func testBacklog(g *rig) {
 	const n = 3000
-	at := d.get(byID(d.send(delay(hour)))).At
-	first := d.sendMany(n, due(at-hour+20))
+	at := g.get(byID(g.send(delay(hour)))).At
+	first := g.sendMany(n, due(at-hour+20))
 	got := make(map[store.ID]bool, n)
 	for claims := 0; len(got) < n; claims++ {
-		res := d.claim("c", store.MaxBatch)
+		res := g.claim("c", store.MaxBatch)
 		if claims > maxClaims {
-			d.t.Fatalf("%d of %d delivered after %d claims", len(got), n, claims)
+			g.t.Fatalf("%d of %d delivered after %d claims", len(got), n, claims)
 		}
 		for _, v := range res.Deliveries {
 			if got[v.Receipt.ID] {
-				d.t.Fatalf("%v is delivered twice", v.Receipt)
+				g.t.Fatalf("%v was delivered twice", v.Receipt)
 			}
 			got[v.Receipt.ID] = true
 		}
 		if more := len(got) < n; more && res.Wait > time.Minute {
-			d.t.Fatalf("wait %v with %d of %d delivered", res.Wait, len(got), n)
+			g.t.Fatalf("wait %v with %d of %d delivered", res.Wait, len(got), n)
 		}
 		if len(got) < n {
-			d.sit(res.Wait)
+			g.sit(res.Wait)
 		}
 	}
 	for _, id := range first {
 		if !got[id] {
-			d.t.Fatalf("%v was never delivered", id)
+			g.t.Fatalf("%v was never delivered", id)
 		}
 	}
-	d.wantEqual("leased", d.stats().Leased, int64(n))
+	g.wantEqual("leased", g.stats().Leased, int64(n))
 }
 
-func testSweepBounded(d *desk) {
+func testSweepBounded(g *rig) {
 	const n, bound = 250, 100
-	d.sendMany(n)
-	r := d.claimRequest("c", store.MaxBatch)
+	g.sendMany(n)
+	r := g.claimRequest("c", store.MaxBatch)
 	r.Lease = shortLease
-	d.wantEqual("claimed", len(d.claimAs(r).Deliveries), n)
-	d.runOut()
+	g.wantEqual("claimed", len(g.claimAs(r).Deliveries), n)
+	g.runOut()
 	for i, want := range []int{bound, bound, n - 2*bound} {
-		res := d.claim("d", store.MaxBatch)
-		d.wantEqual(fmt.Sprintf("deliveries of claim %d", i), len(res.Deliveries), want)
+		res := g.claim("d", store.MaxBatch)
+		g.wantEqual(fmt.Sprintf("deliveries of claim %d", i), len(res.Deliveries), want)
 		if more := i < 2; more && res.Wait != 0 {
-			d.t.Fatalf("wait %v, but more leases have run out", res.Wait)
+			g.t.Fatalf("wait %v, but more leases have run out", res.Wait)
 		}
 	}
-	d.takeNothing("d")
-	d.wantCounters(store.Counters{Sent: n, Delivered: 2 * n, LeaseLost: n})
+	g.takeNothing("d")
+	g.wantCounters(store.Counters{Sent: n, Delivered: 2 * n, LeaseLost: n})
 }
 
-// A claim removes many expired messages, but not all: however few messages it asks for, a
-// live one behind them arrives after few claims.
-func testBehindExpired(d *desk) {
+// A claim removes many expired messages, also when it asks for few, but not all: a live message
+// behind them is delivered after a few claims.
+func testBehindExpired(g *rig) {
 	const n = 10 * store.MaxExpired
-	d.configure(store.Change{Create: true, Paused: pointer(true)})
-	ids := d.sendMany(n, ttl(shortTTL))
-	id := d.send()
-	d.expire(ids[n-1])
-	d.configure(store.Change{Paused: pointer(false)})
+	g.configure(store.Change{Create: true, Paused: pointer(true)})
+	ids := g.sendMany(n, ttl(shortTTL))
+	id := g.send()
+	g.expire(ids[n-1])
+	g.configure(store.Change{Paused: pointer(false)})
 	for claims := 1; ; claims++ {
-		before := d.stats().Counters.Expired
-		res := d.claim("c", 1)
-		removed := d.stats().Counters.Expired - before
+		before := g.stats().Counters.Expired
+		res := g.claim("c", 1)
+		removed := g.stats().Counters.Expired - before
 		if removed > store.MaxExpired {
-			d.t.Fatalf("a claim removed %d expired messages, want at most %d", removed, store.MaxExpired)
+			g.t.Fatalf("a claim removed %d expired messages, want at most %d", removed, store.MaxExpired)
 		}
 		if len(res.Deliveries) == 1 {
-			d.wantEqual("delivered", res.Deliveries[0].Receipt.ID, id)
+			g.wantEqual("delivered", res.Deliveries[0].Receipt.ID, id)
 			break
 		}
-		d.wantEqual("wait with more due", res.Wait, time.Duration(0))
+		g.wantEqual("wait with more due", res.Wait, time.Duration(0))
 		if claims == 2*n/store.MaxExpired {
-			d.t.Fatalf("not delivered after %d claims; %d of %d messages before it are gone", claims, before+removed, n)
+			g.t.Fatalf("not delivered after %d claims; %d of %d messages before it are gone", claims, before+removed, n)
 		}
 	}
-	d.wantCounters(store.Counters{Sent: n + 1, Delivered: 1, Expired: n})
+	g.wantCounters(store.Counters{Sent: n + 1, Delivered: 1, Expired: n})
 }
 
-func testPurgeBounded(d *desk) {
-	d.sendMany(25, delay(hour))
+func testPurgeBounded(g *rig) {
+	g.sendMany(25, delay(hour))
 	for _, want := range []int{10, 10, 5, 0} {
-		d.wantEqual("purged", d.purge(store.Scheduled, 10), want)
+		g.wantEqual("purged", g.purge(store.Scheduled, 10), want)
 	}
-	d.wantCounters(store.Counters{Sent: 25, Purged: 25})
+	g.wantCounters(store.Counters{Sent: 25, Purged: 25})
 }
 
-func testCheckBounded(d *desk) {
-	d.sendMany(200, delay(hour))
-	d.sendMany(50)
-	d.claim("c", 20)
+func testCheckBounded(g *rig) {
+	g.sendMany(200, delay(hour))
+	g.sendMany(50)
+	g.claim("c", 20)
 	const limit = 10
 	r := store.CheckRequest{Limit: limit}
 	steps := 0
 	for {
-		res, err := d.s.Check(d.t.Context(), d.p, r)
-		d.noError("check", err)
-		d.wantEqual("problems", res.Problems, []store.Problem(nil))
+		res, err := g.s.Check(g.t.Context(), g.p, r)
+		g.noError("check", err)
+		g.wantEqual("problems", res.Problems, []store.Problem(nil))
 		if res.Next == "" {
 			break
 		}
 		steps, r.Cursor = steps+1, res.Next
 	}
-	// "About" the limit: some stores scan in buckets, none may look at everything at once.
+	// Some stores scan in buckets and exceed the limit a little; none may examine everything in one
+	// step.
 	if steps < 2 {
-		d.t.Fatalf("an audit of 250 messages in steps of %d took %d steps", limit, steps+1)
+		g.t.Fatalf("an audit of 250 messages in steps of %d took %d steps", limit, steps+1)
 	}
 }
 
-// releaseBurnsNothing holds promise 8.
-func releaseBurnsNothing() []testCase {
+// releases are the tests of Release.
+func releases() []testCase {
 	return []testCase{
-		{"ManyReleasesOneAttempt", "", func(d *desk) {
-			id := d.send(attempts(1))
+		{"ManyReleasesOneAttempt", "", func(g *rig) {
+			id := g.send(attempts(1))
 			for i := range 10 {
-				v := d.take("c")
-				d.wantEqual("attempt", v.Receipt.Attempt, i+1)
-				d.wantEqual("failures", v.Failures, 0)
-				d.wantSettled(store.Release, v.Receipt, store.CodeOK)
+				v := g.take("c")
+				g.wantEqual("attempt", v.Receipt.Attempt, i+1)
+				g.wantEqual("failures", v.Failures, 0)
+				g.wantSettled(store.Release, v.Receipt, store.CodeOK)
 			}
-			d.wantSettled(store.Nack, d.takeOf(id), store.CodeDead)
-			d.wantCounters(store.Counters{Sent: 1, Delivered: 11, Released: 10, Nacked: 1, DeadLettered: 1})
+			g.wantSettled(store.Nack, g.takeOf(id), store.CodeDead)
+			g.wantCounters(store.Counters{Sent: 1, Delivered: 11, Released: 10, Nacked: 1, DeadLettered: 1})
 		}},
-		{"BackAtOnce", "", func(d *desk) {
-			ids := d.sendMany(3)
+		{"BackAtOnce", "", func(g *rig) {
+			ids := g.sendMany(3)
 			items := []store.Settlement{}
-			for _, v := range d.claim("leaving", 3).Deliveries {
+			for _, v := range g.claim("leaving", 3).Deliveries {
 				items = append(items, store.Settlement{Receipt: v.Receipt})
 			}
-			d.wantCodes("release", d.settleAs(store.SettleRequest{Verdict: store.Release, Items: items}), store.CodeOK, store.CodeOK, store.CodeOK)
-			d.wantEqual("delivered", deliveredIDs(d.claim("staying", 3).Deliveries), ids)
+			g.wantCodes("release", g.settleAs(store.SettleRequest{Verdict: store.Release, Items: items}), store.CodeOK, store.CodeOK, store.CodeOK)
+			g.wantEqual("delivered", deliveredIDs(g.claim("staying", 3).Deliveries), ids)
 		}},
-		{"FailuresBeforeAReleaseStay", "", func(d *desk) {
-			d.send()
-			d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-			d.wantSettled(store.Release, d.take("c").Receipt, store.CodeOK)
-			v := d.take("c")
-			d.wantEqual("failures", v.Failures, 1)
-			d.wantEqual("attempt", v.Receipt.Attempt, 3)
+		{"FailuresBeforeAReleaseStay", "", func(g *rig) {
+			g.send()
+			g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+			g.wantSettled(store.Release, g.take("c").Receipt, store.CodeOK)
+			v := g.take("c")
+			g.wantEqual("failures", v.Failures, 1)
+			g.wantEqual("attempt", v.Receipt.Attempt, 3)
 		}},
 	}
 }
 
-// crashesBreakNothing holds the part of promise 9 that a store decides.
-func crashesBreakNothing() []testCase {
+// crashes tests what a store does when the holder of a message has died.
+func crashes() []testCase {
 	return []testCase{
 		{"HolderDies", "", testHolderDies},
-		{"WaitTellsWhenTheLeaseEnds", "", testWaitTellsLease},
+		{"WaitIsUntilTheLeaseEnds", "", testWaitForLease},
 		{"SweepHappensWhilePaused", "", testSweepWhilePaused},
 		{"LeaseLostText", "", testLeaseLostText},
 	}
 }
 
-func testHolderDies(d *desk) {
-	ids := d.sendMany(3)
-	r := d.claimRequest("dying", 3)
+func testHolderDies(g *rig) {
+	ids := g.sendMany(3)
+	r := g.claimRequest("dying", 3)
 	r.Lease = shortLease
-	d.claimAs(r)
-	d.runOut()
-	got := d.claim("living", 10).Deliveries
-	d.wantEqual("delivered", deliveredIDs(got), ids)
+	g.claimAs(r)
+	g.runOut()
+	got := g.claim("living", 10).Deliveries
+	g.wantEqual("delivered", deliveredIDs(got), ids)
 	for _, v := range got {
-		d.wantEqual("attempt", v.Receipt.Attempt, 2)
-		d.wantEqual("failures", v.Failures, 0)
-		d.wantEqual("suspicion", v.Suspicion, store.Suspect)
-		d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+		g.wantEqual("attempt", v.Receipt.Attempt, 2)
+		g.wantEqual("failures", v.Failures, 0)
+		g.wantEqual("suspicion", v.Suspicion, store.Suspect)
+		g.wantSettled(store.Ack, v.Receipt, store.CodeOK)
 	}
-	d.wantCounters(store.Counters{Sent: 3, Delivered: 6, LeaseLost: 3, Acked: 3})
+	g.wantCounters(store.Counters{Sent: 3, Delivered: 6, LeaseLost: 3, Acked: 3})
 }
 
-// The real thing, with no help from the harness: the store's word is enough to be
-// back in time.
-func testWaitTellsLease(d *desk) {
-	d.send()
-	d.takeFor("dying", shortLease)
-	res := d.takeNothing("living")
+// Without help from the harness: a consumer that sleeps for Wait gets the message in time.
+func testWaitForLease(g *rig) {
+	g.send()
+	g.takeFor("dying", shortLease)
+	res := g.takeNothing("living")
 	if res.Wait <= 0 || res.Wait > (shortLease+1)*time.Millisecond {
-		d.t.Fatalf("wait %v, a lease of %d ms has begun", res.Wait, shortLease)
+		g.t.Fatalf("wait %v, a lease of %d ms has begun", res.Wait, shortLease)
 	}
-	d.wantEqual("attempt", d.await("living").Receipt.Attempt, 2)
+	g.wantEqual("attempt", g.await("living").Receipt.Attempt, 2)
 }
 
-func testSweepWhilePaused(d *desk) {
-	id := d.send()
-	d.takeFor("c", shortLease)
-	d.configure(store.Change{Paused: pointer(true)})
-	res := d.takeNothing("c")
+func testSweepWhilePaused(g *rig) {
+	id := g.send()
+	g.takeFor("c", shortLease)
+	g.configure(store.Change{Paused: pointer(true)})
+	res := g.takeNothing("c")
 	if !res.Paused || res.Wait > (shortLease+1)*time.Millisecond {
-		d.t.Fatalf("claim of a paused queue: paused %v, wait %v; a lease is about to end", res.Paused, res.Wait)
+		g.t.Fatalf("claim of a paused queue: paused %v, wait %v; a lease is about to end", res.Paused, res.Wait)
 	}
-	d.runOut()
-	d.takeNothing("c")
-	d.wantState(id, store.Ready)
-	d.wantEqual("wait", d.takeNothing("c").Wait, store.MaxWait)
+	g.runOut()
+	g.takeNothing("c")
+	g.wantState(id, store.Ready)
+	g.wantEqual("wait", g.takeNothing("c").Wait, store.MaxWait)
 }
 
-func testLeaseLostText(d *desk) {
-	id := d.send(attempts(1))
+func testLeaseLostText(g *rig) {
+	id := g.send(attempts(1))
 	for _, state := range []store.State{store.Ready, store.Dead} {
-		r := d.takeFor("c", shortLease).Receipt
+		r := g.takeFor("c", shortLease).Receipt
 		if state == store.Dead {
-			d.start(shortLease, r)
+			g.start(shortLease, r)
 		}
-		d.putBack()
-		d.wantEqual("text", d.wantState(id, state).LastFailure, "lease ran out")
+		g.putBack()
+		g.wantEqual("text", g.wantState(id, state).LastFailure, "lease ran out")
 	}
 }
 
-// fullStoreDrains holds promise 10.
-func fullStoreDrains() []testCase {
+// fullStore tests that a full store refuses new messages and can be consumed to the last one.
+func fullStore() []testCase {
 	return []testCase{{"SendIsRefusedTheRestGoesOn", fillingUp, testFull}}
 }
 
-func testFull(d *desk) {
-	dead := d.dead()
-	ids := d.sendMany(20)
-	undo := d.h.FillUp(d.t)
+func testFull(g *rig) {
+	dead := g.dead()
+	ids := g.sendMany(20)
+	undo := g.h.FillUp(g.t)
 	defer undo()
-	m := d.message()
-	results, err := d.s.Push(d.t.Context(), d.p, d.pushRequest(m))
+	m := g.message()
+	results, err := g.s.Push(g.t.Context(), g.p, g.pushRequest(m))
 	if err == nil && results[0].Code != store.CodeFull {
-		d.t.Fatalf("push to a full store: %v", results)
+		g.t.Fatalf("push to a full store: %v", results)
 	}
 	if err != nil {
-		d.wantError("push to a full store", err, store.ErrQueueFull)
+		g.wantError("push to a full store", err, store.ErrQueueFull)
 	}
-	d.wantGone(byID(m.ID))
-	got := d.claim("c", len(verdicts)).Deliveries
-	d.wantEqual("delivered", deliveredIDs(got), ids[:len(verdicts)])
+	g.wantGone(byID(m.ID))
+	got := g.claim("c", len(verdicts)).Deliveries
+	g.wantEqual("delivered", deliveredIDs(got), ids[:len(verdicts)])
 	for i, v := range verdicts {
-		d.wantSettled(v, got[i].Receipt, store.CodeOK)
+		g.wantSettled(v, got[i].Receipt, store.CodeOK)
 	}
-	d.wantCodes("cancel", d.cancel(byID(ids[10])), store.CodeOK)
-	d.wantEqual("purged", d.purge(store.Dead, 10, dead), 1)
-	for _, v := range d.drain("c", 10) {
-		d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+	g.wantCodes("cancel", g.cancel(byID(ids[10])), store.CodeOK)
+	g.wantEqual("purged", g.purge(store.Dead, 10, dead), 1)
+	for _, v := range g.drain("c", 10) {
+		g.wantSettled(store.Ack, v.Receipt, store.CodeOK)
 	}
-	d.wantEqual("ready", d.stats().Ready, int64(0))
+	g.wantEqual("ready", g.stats().Ready, int64(0))
 }

@@ -17,81 +17,81 @@ func deletion() []testCase {
 		{"RefusedWithMessages", "", testDeleteRefused},
 		{"RefusedChangesNothing", "", testDeleteRefusedChangesNothing},
 		{"ForceRemovesMessages", "", testDeleteForced},
-		{"AnotherQueueComesAfterIt", "", testDeleteRemade},
+		{"QueueIsMadeAgain", "", testDeleteRemade},
 		{"OldReceiptsDoNothing", "", testDeleteOldReceipts},
-		{"ConsumersLearnOfIt", "", testDeleteConsumers},
+		{"ClaimReturnsNotFound", "", testDeleteConsumers},
 		{"StaysGone", reopening, testDeleteStaysGone},
 		{"UnknownQueue", "", testDeleteUnknown},
 		{"RacingPushesAreNotLost", "", testDeleteRacingPushes},
 	}
 }
 
-func (d *desk) deleteQueue(force bool) error {
-	return d.s.DeleteQueue(d.t.Context(), d.p.Queue, store.DeleteRequest{Force: force})
+func (g *rig) deleteQueue(force bool) error {
+	return g.s.DeleteQueue(g.t.Context(), g.p.Queue, store.DeleteRequest{Force: force})
 }
 
-// wantNoQueue fails unless nothing is known of the desk's queue.
-func (d *desk) wantNoQueue() {
-	d.t.Helper()
-	ctx := d.t.Context()
-	_, err := d.s.Configure(ctx, d.p.Queue, store.Change{})
-	d.wantError("settings", err, store.ErrNotFound)
-	_, err = d.s.Configure(ctx, d.p.Queue, store.Change{Paused: pointer(true)})
-	d.wantError("pause", err, store.ErrNotFound)
-	_, err = d.s.Stats(ctx, d.p.Queue)
-	d.wantError("stats", err, store.ErrNotFound)
-	all, err := d.s.Stats(ctx, "")
-	d.noError("stats", err)
+// wantNoQueue fails if the store knows anything of the rig's queue.
+func (g *rig) wantNoQueue() {
+	g.t.Helper()
+	ctx := g.t.Context()
+	_, err := g.s.Configure(ctx, g.p.Queue, store.Change{})
+	g.wantError("settings", err, store.ErrNotFound)
+	_, err = g.s.Configure(ctx, g.p.Queue, store.Change{Paused: pointer(true)})
+	g.wantError("pause", err, store.ErrNotFound)
+	_, err = g.s.Stats(ctx, g.p.Queue)
+	g.wantError("stats", err, store.ErrNotFound)
+	all, err := g.s.Stats(ctx, "")
+	g.noError("stats", err)
 	for _, st := range all {
-		if st.Queue == d.p.Queue {
-			d.t.Fatalf("the queue is listed: %+v", st)
+		if st.Queue == g.p.Queue {
+			g.t.Fatalf("the queue is listed: %+v", st)
 		}
 	}
-	if s, ok := d.s.Known(d.p.Queue); ok {
-		d.t.Fatalf("the settings are known: %+v", s)
+	if s, ok := g.s.Known(g.p.Queue); ok {
+		g.t.Fatalf("the settings are known: %+v", s)
 	}
-	names, err := d.s.Consumers(ctx, d.p.Queue)
-	d.noError("consumers", err)
-	d.wantEqual("consumers", names, []string(nil))
+	names, err := g.s.Consumers(ctx, g.p.Queue)
+	g.noError("consumers", err)
+	g.wantEqual("consumers", names, []string(nil))
 }
 
-func testDeleteEmpty(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(3), MaxMessages: pointer(int64(9)), Paused: pointer(true)})
-	other := d.at("refunds", 0)
+func testDeleteEmpty(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(3), MaxMessages: pointer(int64(9)), Paused: pointer(true)})
+	other := g.at("refunds", 0)
 	kept := other.send()
-	d.configure(store.Change{Paused: pointer(false)})
-	k := d.at(d.p.Queue, 2)
+	g.configure(store.Change{Paused: pointer(false)})
+	k := g.at(g.p.Queue, 2)
 	k.send()
 	k.wantSettled(store.Ack, k.take("c").Receipt, store.CodeOK)
-	d.heartbeat("c", hour)
-	d.noError("delete", d.deleteQueue(false))
-	d.wantNoQueue()
-	d.wantError("deleted again", d.deleteQueue(false), store.ErrNotFound)
+	g.heartbeat("c", hour)
+	g.noError("delete", g.deleteQueue(false))
+	g.wantNoQueue()
+	g.wantError("deleted again", g.deleteQueue(false), store.ErrNotFound)
 	other.wantState(kept, store.Ready)
 }
 
-// makers make a message each, in every state that there is. Those that claim come first.
+// makers make one message in each state. Those that claim are first.
 func makers() []struct {
 	state store.State
-	make  func(d *desk)
+	make  func(g *rig)
 } {
 	return []struct {
 		state store.State
-		make  func(d *desk)
+		make  func(g *rig)
 	}{
-		{store.Dead, func(d *desk) { d.dead() }},
-		{store.Leased, func(d *desk) {
-			d.send()
-			d.take("c")
+		{store.Dead, func(g *rig) { g.dead() }},
+		{store.Leased, func(g *rig) {
+			g.send()
+			g.take("c")
 		}},
-		{store.Ready, func(d *desk) { d.send() }},
-		{store.Scheduled, func(d *desk) { d.send(delay(hour)) }},
+		{store.Ready, func(g *rig) { g.send() }},
+		{store.Scheduled, func(g *rig) { g.send(delay(hour)) }},
 	}
 }
 
-func testDeleteRefused(d *desk) {
+func testDeleteRefused(g *rig) {
 	for _, m := range makers() {
-		k := d.at("with-"+string(m.state), 1)
+		k := g.at("with-"+string(m.state), 1)
 		k.configure(store.Change{Create: true, Partitions: pointer(2)})
 		m.make(k)
 		k.wantError(string(m.state), k.deleteQueue(false), store.ErrNotEmpty)
@@ -99,91 +99,91 @@ func testDeleteRefused(d *desk) {
 	}
 }
 
-func testDeleteRefusedChangesNothing(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2), MaxBody: pointer(99), Paused: pointer(true)})
-	request := d.pushRequest(d.message(), d.message(key("k")))
-	d.wantPushed(d.pushAs(request), store.CodeOK, store.CodeOK)
-	d.configure(store.Change{Paused: pointer(false)})
-	held := d.take("c")
-	before := d.stats()
+func testDeleteRefusedChangesNothing(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2), MaxBody: pointer(99), Paused: pointer(true)})
+	request := g.pushRequest(g.message(), g.message(key("k")))
+	g.wantPushed(g.pushAs(request), store.CodeOK, store.CodeOK)
+	g.configure(store.Change{Paused: pointer(false)})
+	held := g.take("c")
+	before := g.stats()
 	for range 2 {
-		d.wantError("delete", d.deleteQueue(false), store.ErrNotEmpty)
+		g.wantError("delete", g.deleteQueue(false), store.ErrNotEmpty)
 	}
-	after := d.stats()
+	after := g.stats()
 	before.OldestReady, after.OldestReady = 0, 0
-	d.wantEqual("stats", after, before)
-	d.wantPushed(d.pushAs(request), store.CodeOK, store.CodeOK)
-	d.wantEqual("sent", d.stats().Counters.Sent, int64(2))
-	d.wantSettled(store.Ack, held.Receipt, store.CodeOK)
-	d.send()
-	d.at(d.p.Queue, 1).send()
-	d.take("c")
+	g.wantEqual("stats", after, before)
+	g.wantPushed(g.pushAs(request), store.CodeOK, store.CodeOK)
+	g.wantEqual("sent", g.stats().Counters.Sent, int64(2))
+	g.wantSettled(store.Ack, held.Receipt, store.CodeOK)
+	g.send()
+	g.at(g.p.Queue, 1).send()
+	g.take("c")
 }
 
-func testDeleteForced(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2)})
-	other := d.at(d.p.Queue, 1)
+func testDeleteForced(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2)})
+	other := g.at(g.p.Queue, 1)
 	for _, m := range makers() {
-		m.make(d)
+		m.make(g)
 		m.make(other)
 	}
-	d.sendMany(2000, delay(hour))
-	id := d.send(key("k"))
-	d.noError("delete", d.deleteQueue(true))
-	d.wantNoQueue()
-	d.wantGone(byID(id), byKey("k"))
-	d.wantCodes("cancel", d.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
-	d.wantEqual("scheduled", d.list(store.Scheduled, 10), []store.Record(nil))
-	d.takeNothing("c")
+	g.sendMany(2000, delay(hour))
+	id := g.send(key("k"))
+	g.noError("delete", g.deleteQueue(true))
+	g.wantNoQueue()
+	g.wantGone(byID(id), byKey("k"))
+	g.wantCodes("cancel", g.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
+	g.wantEqual("scheduled", g.list(store.Scheduled, 10), []store.Record(nil))
+	g.takeNothing("c")
 }
 
-func testDeleteRemade(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(3), MaxBody: pointer(5), MaxMessages: pointer(int64(3))})
-	d.send(size(1), key("k"))
-	d.noError("delete", d.deleteQueue(true))
-	id := d.send(size(100), key("k"))
-	d.wantEqual("settings", d.configure(store.Change{}), defaults)
-	d.wantCounters(store.Counters{Sent: 1})
-	if got := d.take("c"); got.Receipt.ID != id {
-		d.t.Fatalf("got %v, want %v", got.Receipt.ID, id)
+func testDeleteRemade(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(3), MaxBody: pointer(5), MaxMessages: pointer(int64(3))})
+	g.send(size(1), key("k"))
+	g.noError("delete", g.deleteQueue(true))
+	id := g.send(size(100), key("k"))
+	g.wantEqual("settings", g.configure(store.Change{}), defaults)
+	g.wantCounters(store.Counters{Sent: 1})
+	if got := g.take("c"); got.Receipt.ID != id {
+		g.t.Fatalf("got %v, want %v", got.Receipt.ID, id)
 	}
-	d.noError("delete", d.deleteQueue(true))
-	d.configure(store.Change{Create: true, Partitions: pointer(5)})
-	d.wantEqual("settings", d.configure(store.Change{}).Partitions, 5)
-	k := d.at(d.p.Queue, 4)
-	k.numbers = d.numbers
+	g.noError("delete", g.deleteQueue(true))
+	g.configure(store.Change{Create: true, Partitions: pointer(5)})
+	g.wantEqual("settings", g.configure(store.Change{}).Partitions, 5)
+	k := g.at(g.p.Queue, 4)
+	k.numbers = g.numbers
 	k.send()
 	k.take("c")
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 1})
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 1})
 }
 
-func testDeleteOldReceipts(d *desk) {
-	d.send()
-	d.send(key("k"))
-	old := []store.Delivery{d.take("c"), d.take("c")}
-	d.noError("delete", d.deleteQueue(true))
+func testDeleteOldReceipts(g *rig) {
+	g.send()
+	g.send(key("k"))
+	old := []store.Delivery{g.take("c"), g.take("c")}
+	g.noError("delete", g.deleteQueue(true))
 	for _, remade := range []bool{false, true} {
 		if remade {
-			d.send(key("k"))
-			d.take("d")
+			g.send(key("k"))
+			g.take("d")
 		}
 		for _, v := range verdicts {
 			for _, o := range old {
-				d.wantSettled(v, o.Receipt, store.CodeGone)
+				g.wantSettled(v, o.Receipt, store.CodeGone)
 			}
 		}
 	}
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 1})
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 1})
 }
 
-func testDeleteConsumers(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2)})
-	ctx, cancel := context.WithCancel(d.t.Context())
+func testDeleteConsumers(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2)})
+	ctx, cancel := context.WithCancel(g.t.Context())
 	defer cancel()
 	woken, watching := make(chan int, 100), make(chan struct{}, 100)
 	var watch sync.WaitGroup
 	watch.Go(func() {
-		_ = d.s.Watch(ctx, d.p.Queue, func(e store.Event) {
+		_ = g.s.Watch(ctx, g.p.Queue, func(e store.Event) {
 			switch e.Kind {
 			case store.EventResync:
 				watching <- struct{}{}
@@ -194,50 +194,50 @@ func testDeleteConsumers(d *desk) {
 		})
 	})
 	<-watching
-	claim := d.claimRequest("c", 1)
+	claim := g.claimRequest("c", 1)
 	claim.Of = 2
-	d.claimAs(claim)
-	d.noError("delete", d.deleteQueue(false))
+	g.claimAs(claim)
+	g.noError("delete", g.deleteQueue(false))
 	for seen := map[int]bool{}; len(seen) < 2; {
 		seen[<-woken] = true
 	}
 	for _, index := range []int{0, 1} {
-		claim.Number = d.number("c")
-		_, err := d.s.Claim(ctx, store.Partition{Queue: d.p.Queue, Index: index}, claim)
-		d.wantError("claim", err, store.ErrNotFound)
+		claim.Number = g.number("c")
+		_, err := g.s.Claim(ctx, store.Partition{Queue: g.p.Queue, Index: index}, claim)
+		g.wantError("claim", err, store.ErrNotFound)
 	}
-	d.wantNoQueue()
+	g.wantNoQueue()
 	cancel()
 	watch.Wait()
 }
 
-func testDeleteStaysGone(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2), MaxBody: pointer(99)})
-	d.sendMany(20)
-	other := d.at("refunds", 0)
+func testDeleteStaysGone(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2), MaxBody: pointer(99)})
+	g.sendMany(20)
+	other := g.at("refunds", 0)
 	kept := other.send()
-	d.noError("delete", d.deleteQueue(true))
-	d.s = d.h.Reopen(d.t)
-	d.wantNoQueue()
-	d.send()
-	d.s = d.h.Reopen(d.t)
-	d.wantEqual("settings", d.configure(store.Change{}), defaults)
-	d.wantEqual("ready", d.stats().Ready, int64(1))
-	other.s = d.s
+	g.noError("delete", g.deleteQueue(true))
+	g.s = g.h.Reopen(g.t)
+	g.wantNoQueue()
+	g.send()
+	g.s = g.h.Reopen(g.t)
+	g.wantEqual("settings", g.configure(store.Change{}), defaults)
+	g.wantEqual("ready", g.stats().Ready, int64(1))
+	other.s = g.s
 	other.wantState(kept, store.Ready)
 }
 
-func testDeleteUnknown(d *desk) {
+func testDeleteUnknown(g *rig) {
 	for _, force := range []bool{false, true} {
-		d.wantError("delete", d.deleteQueue(force), store.ErrNotFound)
-		d.wantNoQueue()
-		d.wantError("of a bad name", d.s.DeleteQueue(d.t.Context(), "a b", store.DeleteRequest{Force: force}), store.ErrInvalid)
+		g.wantError("delete", g.deleteQueue(force), store.ErrNotFound)
+		g.wantNoQueue()
+		g.wantError("of a bad name", g.s.DeleteQueue(g.t.Context(), "a b", store.DeleteRequest{Force: force}), store.ErrInvalid)
 	}
 }
 
 // Deletions that are not forced, of a queue that is sent to and consumed at the same time,
 // remove no message: each that was stored is acked once.
-func testDeleteRacingPushes(d *desk) {
+func testDeleteRacingPushes(g *rig) {
 	const pushers, each, deletions = 4, 50, 3
 	var stored, acked, deleted atomic.Int64
 	ended, inFlight := make(chan struct{}), make(chan struct{}, 3) // few messages at a time, so that the queue is often empty
@@ -250,9 +250,9 @@ func testDeleteRacingPushes(d *desk) {
 					Messages: []store.Message{{ID: route.NewID(0), Body: []byte("body"), MaxAttempts: 5, New: true}},
 				}
 				inFlight <- struct{}{}
-				results, err := d.s.Push(d.t.Context(), d.p, r)
+				results, err := g.s.Push(g.t.Context(), g.p, r)
 				if err != nil || results[0].Code != store.CodeOK {
-					d.t.Errorf("push: %v, %v", results, err)
+					g.t.Errorf("push: %v, %v", results, err)
 					return
 				}
 				stored.Add(1)
@@ -261,11 +261,11 @@ func testDeleteRacingPushes(d *desk) {
 	}
 	deleting.Go(func() {
 		for {
-			switch err := d.deleteQueue(false); {
+			switch err := g.deleteQueue(false); {
 			case err == nil:
 				deleted.Add(1)
 			case !errors.Is(err, store.ErrNotEmpty) && !errors.Is(err, store.ErrNotFound):
-				d.t.Errorf("delete: %v", err)
+				g.t.Errorf("delete: %v", err)
 				return
 			}
 			select {
@@ -282,9 +282,9 @@ func testDeleteRacingPushes(d *desk) {
 				last = true
 			default:
 			}
-			n, err := claimAndAck(d, number)
+			n, err := claimAndAck(g, number)
 			if err != nil {
-				d.t.Errorf("consume: %v", err)
+				g.t.Errorf("consume: %v", err)
 				return
 			}
 			for range n {
@@ -299,14 +299,14 @@ func testDeleteRacingPushes(d *desk) {
 	close(ended)
 	deleting.Wait()
 	consuming.Wait()
-	d.t.Logf("%d deletions", deleted.Load())
-	d.wantEqual("acked", acked.Load(), stored.Load())
+	g.t.Logf("%d deletions", deleted.Load())
+	g.wantEqual("acked", acked.Load(), stored.Load())
 }
 
-// claimAndAck handles what is due, and returns how much that was.
-func claimAndAck(d *desk, number uint64) (acked int, err error) {
-	ctx := d.t.Context()
-	result, err := d.s.Claim(ctx, d.p, store.ClaimRequest{Consumer: "c", Number: number, Max: 3, Lease: longLease})
+// claimAndAck claims and acks all messages that are due, and returns their number.
+func claimAndAck(g *rig, number uint64) (acked int, err error) {
+	ctx := g.t.Context()
+	result, err := g.s.Claim(ctx, g.p, store.ClaimRequest{Consumer: "c", Number: number, Max: 3, Lease: longLease})
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, nil
 	}
@@ -317,7 +317,7 @@ func claimAndAck(d *desk, number uint64) (acked int, err error) {
 	for i := range result.Deliveries {
 		request.Items = append(request.Items, store.Settlement{Receipt: result.Deliveries[i].Receipt})
 	}
-	codes, err := Settle(ctx, d.s, d.p, request)
+	codes, err := Settle(ctx, g.s, g.p, request)
 	for _, c := range codes {
 		if c == store.CodeOK {
 			acked++

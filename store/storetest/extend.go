@@ -6,18 +6,18 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// What else can be done with a receipt stands beside the verdicts in tables of tests: to extend
-// the lease, and to record a start with it. They are no verdicts: Store.Extend does both.
+// Extend and Start are for tables of tests that do everything with a receipt: extend its lease, and
+// record a start. They are no verdicts of the port: Store.Extend does both.
 const (
 	Extend store.Verdict = "extend"
 	Start  store.Verdict = "start"
 )
 
-// lengthens reports whether a verdict leaves a message leased, for a new span.
+// lengthens reports whether a message stays leased after v, until a new time.
 func lengthens(v store.Verdict) bool { return v == Extend || v == Start }
 
-// Settle makes the call for a request whose verdict can be [Extend] or [Start]. All items have
-// the same delay then: the new span.
+// Settle calls Store.Settle or, for [Extend] and [Start], Store.Extend. All items of those have the
+// same Delay, the new length of the lease.
 func Settle(ctx context.Context, s store.Store, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
 	if !lengthens(r.Verdict) {
 		return s.Settle(ctx, p, r)

@@ -9,55 +9,55 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// histories holds what becomes of messages that have ended.
+// histories are the tests of queues that keep their done messages.
 func histories() []testCase {
 	cases := []testCase{
-		{"OffKeepsNothing", "", func(d *desk) {
-			id := d.send(key("k"))
-			d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-			d.wantGone(byID(id), byKey("k"))
-			d.wantEqual("done", d.list(store.Done, 10), []store.Record(nil))
-			d.wantEqual("stats", d.stats().Done, int64(0))
+		{"OffKeepsNothing", "", func(g *rig) {
+			id := g.send(key("k"))
+			g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+			g.wantGone(byID(id), byKey("k"))
+			g.wantEqual("done", g.list(store.Done, 10), []store.Record(nil))
+			g.wantEqual("stats", g.stats().Done, int64(0))
 		}},
 		{"RecordOfADoneMessage", "", testDoneRecord},
 		{"FoundByKeyBehindLiveAndDead", "", testDoneByKey},
 		{"DoneIsGoneForOtherCalls", "", testDoneIsGone},
 		{"SentAgainUnderItsID", "", testDoneSentAgain},
 		{"SentAgainWithAnotherKey", "", testDoneSentAgainWithKey},
-		{"NotPurgedReplacedOrRepeatedOnes", "", testNotDone},
+		{"PurgedReplacedAndRepeatedAreNotDone", "", testNotDone},
 		{"OfManyInOneCall", "", testDoneOfManyInOneCall},
-		{"DoesNotCountAgainstMaxMessages", "", func(d *desk) {
-			d.keepDone(hour, 0)
-			d.configure(store.Change{MaxMessages: pointer(int64(1))})
+		{"DoesNotCountAgainstMaxMessages", "", func(g *rig) {
+			g.keepDone(hour, 0)
+			g.configure(store.Change{MaxMessages: pointer(int64(1))})
 			for range 3 {
-				d.send()
-				d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+				g.send()
+				g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 			}
-			d.send()
-			d.wantPushed(d.push(d.message()), store.CodeFull)
-			d.wantEqual("done", d.stats().Done, int64(3))
+			g.send()
+			g.wantPushed(g.push(g.message()), store.CodeFull)
+			g.wantEqual("done", g.stats().Done, int64(3))
 		}},
 		{"ByCountTheOldestGo", "", testDoneByCount},
 		{"ByAge", manualClock, testDoneByAge},
 		{"OverAge", "", testDoneOverAge},
 		{"LastOfAKeyAreFound", "", testDoneOfOneKey},
 		{"ClockThatWasSetBack", manualClock, testDoneByKeyWhenTheClockWasSetBack},
-		{"IsNoMemory", "", testDoneIsNoMemory},
-		{"Ending/ExpiryAfterAFailure", "", func(d *desk) {
-			d.keepDone(hour, 0)
-			r, span, expired := d.takeExpiring(key("k"), attempts(5))
-			d.outlive(span)
-			d.wantSettled(store.Nack, r, store.CodeOK)
-			d.takeNothing("c")
-			rec := d.wantState(r.ID, store.Done)
-			d.wantEqual("ending, attempts", []any{rec.Ending, rec.Attempt}, []any{store.EndingExpired, 1})
-			d.wantFound("k", r.ID, store.Done)
-			d.wantEqual("expired", d.stats().Counters.Expired, expired+1)
+		{"IDCanBeSentAgain", "", testDoneIDCanBeSentAgain},
+		{"Ending/ExpiryAfterAFailure", "", func(g *rig) {
+			g.keepDone(hour, 0)
+			r, span, expired := g.takeExpiring(key("k"), attempts(5))
+			g.outlive(span)
+			g.wantSettled(store.Nack, r, store.CodeOK)
+			g.takeNothing("c")
+			rec := g.wantState(r.ID, store.Done)
+			g.wantEqual("ending, attempts", []any{rec.Ending, rec.Attempt}, []any{store.EndingExpired, 1})
+			g.wantFound("k", r.ID, store.Done)
+			g.wantEqual("expired", g.stats().Counters.Expired, expired+1)
 		}},
 		{"SharesOfPartitions", "", testDoneShares},
-		{"DefaultCount", "", func(d *desk) {
+		{"DefaultCount", "", func(g *rig) {
 			s := store.Settings{Partitions: 4, History: 1}
-			d.wantEqual("share", s.DonePerPartition(), int64(store.DefaultHistory/4))
+			g.wantEqual("share", s.DonePerPartition(), int64(store.DefaultHistory/4))
 		}},
 		{"TurnedOff", "", testDoneTurnedOff},
 		{"Purge", "", testPurgeDone},
@@ -65,25 +65,25 @@ func histories() []testCase {
 		{"AfterReopening", reopening, testDoneReopened},
 	}
 	for _, e := range doneEndings() {
-		cases = append(cases, testCase{"Ending/" + e.name, "", func(d *desk) {
-			d.keepDone(hour, 0)
-			id := d.send(key("k"), attempts(5), ttl(e.ttl))
-			e.end(d, id)
-			rec := d.wantState(id, store.Done)
-			d.wantEqual("ending", rec.Ending, e.want)
-			d.wantEqual("attempts", rec.Attempt, e.attempts)
-			d.wantEqual("of the key", d.get(byKey("k")).ID, id)
-			d.wantEqual("sent less gone", d.stats().Counters.Sent-d.stats().Counters.Gone(), int64(0))
-			d.send(key("k")) // which is free
+		cases = append(cases, testCase{"Ending/" + e.name, "", func(g *rig) {
+			g.keepDone(hour, 0)
+			id := g.send(key("k"), attempts(5), ttl(e.ttl))
+			e.end(g, id)
+			rec := g.wantState(id, store.Done)
+			g.wantEqual("ending", rec.Ending, e.want)
+			g.wantEqual("attempts", rec.Attempt, e.attempts)
+			g.wantEqual("of the key", g.get(byKey("k")).ID, id)
+			g.wantEqual("sent less gone", g.stats().Counters.Sent-g.stats().Counters.Gone(), int64(0))
+			g.send(key("k")) // the key is free
 		}})
 	}
 	return cases
 }
 
-// keepDone makes the queue keep done messages.
-func (d *desk) keepDone(span, most int64) {
-	d.t.Helper()
-	d.configure(store.Change{Create: true, History: &span, MaxHistory: &most})
+// keepDone sets how long, and how many, done messages the queue keeps.
+func (g *rig) keepDone(span, most int64) {
+	g.t.Helper()
+	g.configure(store.Change{Create: true, History: &span, MaxHistory: &most})
 }
 
 type doneEnding struct {
@@ -91,415 +91,415 @@ type doneEnding struct {
 	ttl      int64
 	want     store.Ending
 	attempts int
-	end      func(d *desk, id store.ID)
+	end      func(g *rig, id store.ID)
 }
 
-// doneEndings are the ways in which a message becomes done.
+// doneEndings are the ways in which a message can become done.
 func doneEndings() []doneEnding {
-	cancelled := func(v store.Verdict) func(d *desk, id store.ID) {
-		return func(d *desk, id store.ID) {
-			d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-			r := d.take("c").Receipt
-			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-			d.wantSettled(v, r, store.CodeCancelled)
-			d.wantSettled(v, r, store.CodeGone)
+	cancelled := func(v store.Verdict) func(g *rig, id store.ID) {
+		return func(g *rig, id store.ID) {
+			g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+			r := g.take("c").Receipt
+			g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+			g.wantSettled(v, r, store.CodeCancelled)
+			g.wantSettled(v, r, store.CodeGone)
 		}
 	}
 	return []doneEnding{
-		{"Ack", 0, store.EndingAcked, 1, func(d *desk, _ store.ID) {
-			r := d.take("c").Receipt
-			d.wantSettled(store.Ack, r, store.CodeOK)
-			d.wantSettled(store.Ack, r, store.CodeGone)
-			d.wantSettled(Extend, r, store.CodeGone)
-			d.wantSettled(store.Nack, r, store.CodeGone)
+		{"Ack", 0, store.EndingAcked, 1, func(g *rig, _ store.ID) {
+			r := g.take("c").Receipt
+			g.wantSettled(store.Ack, r, store.CodeOK)
+			g.wantSettled(store.Ack, r, store.CodeGone)
+			g.wantSettled(Extend, r, store.CodeGone)
+			g.wantSettled(store.Nack, r, store.CodeGone)
 		}},
-		{"AckAfterFailures", 0, store.EndingAcked, 3, func(d *desk, _ store.ID) {
-			d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-			d.wantSettled(store.Release, d.take("c").Receipt, store.CodeOK)
-			d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+		{"AckAfterFailures", 0, store.EndingAcked, 3, func(g *rig, _ store.ID) {
+			g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+			g.wantSettled(store.Release, g.take("c").Receipt, store.CodeOK)
+			g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 		}},
-		{"AckOfACancelledOne", 0, store.EndingAcked, 1, func(d *desk, id store.ID) {
-			r := d.take("c").Receipt
-			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-			d.wantSettled(store.Ack, r, store.CodeOK)
+		{"AckOfACancelledOne", 0, store.EndingAcked, 1, func(g *rig, id store.ID) {
+			r := g.take("c").Receipt
+			g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+			g.wantSettled(store.Ack, r, store.CodeOK)
 		}},
-		{"AckOnClaim", 0, store.EndingAcked, 1, func(d *desk, _ store.ID) {
-			r := d.claimRequest("c", 1)
+		{"AckOnClaim", 0, store.EndingAcked, 1, func(g *rig, _ store.ID) {
+			r := g.claimRequest("c", 1)
 			r.AckOnClaim = true
-			d.wantEqual("claimed", len(d.claimAs(r).Deliveries), 1)
+			g.wantEqual("claimed", len(g.claimAs(r).Deliveries), 1)
 		}},
-		{"CancelReady", 0, store.EndingCancelled, 0, func(d *desk, id store.ID) {
-			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeOK)
-			d.wantCodes("cancel again", d.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
+		{"CancelReady", 0, store.EndingCancelled, 0, func(g *rig, id store.ID) {
+			g.wantCodes("cancel", g.cancel(byID(id)), store.CodeOK)
+			g.wantCodes("cancel again", g.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
 		}},
-		{"CancelAfterAFailure", 0, store.EndingCancelled, 1, func(d *desk, _ store.ID) {
-			d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-			d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeOK)
+		{"CancelAfterAFailure", 0, store.EndingCancelled, 1, func(g *rig, _ store.ID) {
+			g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+			g.wantCodes("cancel", g.cancel(byKey("k")), store.CodeOK)
 		}},
 		{"CancelRunningThenNack", 0, store.EndingCancelled, 2, cancelled(store.Nack)},
 		{"CancelRunningThenReject", 0, store.EndingCancelled, 2, cancelled(store.Reject)},
 		{"CancelRunningThenRelease", 0, store.EndingCancelled, 2, cancelled(store.Release)},
 		{"CancelRunningThenSnooze", 0, store.EndingCancelled, 2, cancelled(store.Snooze)},
 		{"CancelRunningThenAgain", 0, store.EndingCancelled, 2, cancelled(store.Again)},
-		{"CancelRunningThenLeaseLost", 0, store.EndingCancelled, 1, func(d *desk, id store.ID) {
-			d.takeFor("c", shortLease)
-			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-			d.runOut()
-			d.takeNothing("c")
+		{"CancelRunningThenLeaseLost", 0, store.EndingCancelled, 1, func(g *rig, id store.ID) {
+			g.takeFor("c", shortLease)
+			g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+			g.runOut()
+			g.takeNothing("c")
 		}},
-		{"Expiry", shortTTL, store.EndingExpired, 0, func(d *desk, id store.ID) {
-			d.expire(id)
-			d.takeNothing("c")
+		{"Expiry", shortTTL, store.EndingExpired, 0, func(g *rig, id store.ID) {
+			g.expire(id)
+			g.takeNothing("c")
 		}},
 	}
 }
 
-func testDoneRecord(d *desk) {
-	d.keepDone(hour, 0)
-	m := d.message(key("k"), attempts(7), ttl(hour))
+func testDoneRecord(g *rig) {
+	g.keepDone(hour, 0)
+	m := g.message(key("k"), attempts(7), ttl(hour))
 	m.Headers, m.Body = map[string]string{"a": "b"}, []byte("what ran")
-	d.wantPushed(d.push(m), store.CodeOK)
-	expiry := d.get(byID(m.ID)).Expiry
-	nack := store.Settlement{Receipt: d.takeOf(m.ID), Failure: "first try"}
-	d.settleAs(store.SettleRequest{Verdict: store.Nack, Items: []store.Settlement{nack}})
-	d.wantSettled(store.Snooze, d.takeOf(m.ID), store.CodeOK)
-	lease := d.takeOf(m.ID)
-	before := d.get(byID(m.ID)).At - longLease
-	d.wantSettled(store.Ack, lease, store.CodeOK)
+	g.wantPushed(g.push(m), store.CodeOK)
+	expiry := g.get(byID(m.ID)).Expiry
+	nack := store.Settlement{Receipt: g.takeOf(m.ID), Failure: "first try"}
+	g.settleAs(store.SettleRequest{Verdict: store.Nack, Items: []store.Settlement{nack}})
+	g.wantSettled(store.Snooze, g.takeOf(m.ID), store.CodeOK)
+	lease := g.takeOf(m.ID)
+	before := g.get(byID(m.ID)).At - longLease
+	g.wantSettled(store.Ack, lease, store.CodeOK)
 	want := store.Record{
 		ID: m.ID, Key: "k", Headers: m.Headers, Body: m.Body, BodySize: len(m.Body), State: store.Done, MaxAttempts: 7, Expiry: expiry,
 		Attempt: 3, Failures: 1, Snoozes: 1, LastFailure: "first try", Ending: store.EndingAcked,
 	}
-	got := d.get(byID(m.ID))
+	got := g.get(byID(m.ID))
 	if got.At < before-1 {
-		d.t.Fatalf("ended at %d, before it was claimed at %d", got.At, before)
+		g.t.Fatalf("ended at %d, before it was claimed at %d", got.At, before)
 	}
 	want.At = got.At
-	d.wantEqual("record", got, want)
-	d.wantEqual("by its key", d.get(byKey("k")), want)
-	d.wantEqual("in the list", d.list(store.Done, 10), []store.Record{want})
-	d.wantEqual("stats", d.stats().Done, int64(1))
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 3, Nacked: 1, Snoozed: 1, Acked: 1})
+	g.wantEqual("record", got, want)
+	g.wantEqual("by its key", g.get(byKey("k")), want)
+	g.wantEqual("in the list", g.list(store.Done, 10), []store.Record{want})
+	g.wantEqual("stats", g.stats().Done, int64(1))
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 3, Nacked: 1, Snoozed: 1, Acked: 1})
 }
 
-func testDoneByKey(d *desk) {
-	d.keepDone(hour, 0)
+func testDoneByKey(g *rig) {
+	g.keepDone(hour, 0)
 	end := func() store.ID {
-		id := d.send(key("k"))
-		d.wantSettled(store.Ack, d.takeOf(id), store.CodeOK)
+		id := g.send(key("k"))
+		g.wantSettled(store.Ack, g.takeOf(id), store.CodeOK)
 		return id
 	}
 	first := end()
 	second := end()
-	d.wantFound("k", second, store.Done)
-	dead := d.dead(key("k"))
-	d.wantFound("k", dead, store.Dead)
-	live := d.send(key("k"), delay(hour))
-	d.wantFound("k", live, store.Scheduled)
-	d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeOK)
-	d.wantFound("k", dead, store.Dead)
-	d.wantEqual("purged", d.purge(store.Dead, 10), 1)
-	d.wantFound("k", live, store.Done)
-	d.wantEqual("purged", d.purge(store.Done, 10, live), 1)
-	d.wantFound("k", second, store.Done)
-	d.wantEqual("purged", d.purge(store.Done, 10, second), 1)
-	d.wantFound("k", first, store.Done)
-	d.wantEqual("purged", d.purge(store.Done, 10), 1)
-	d.wantGone(byKey("k"))
+	g.wantFound("k", second, store.Done)
+	dead := g.dead(key("k"))
+	g.wantFound("k", dead, store.Dead)
+	live := g.send(key("k"), delay(hour))
+	g.wantFound("k", live, store.Scheduled)
+	g.wantCodes("cancel", g.cancel(byKey("k")), store.CodeOK)
+	g.wantFound("k", dead, store.Dead)
+	g.wantEqual("purged", g.purge(store.Dead, 10), 1)
+	g.wantFound("k", live, store.Done)
+	g.wantEqual("purged", g.purge(store.Done, 10, live), 1)
+	g.wantFound("k", second, store.Done)
+	g.wantEqual("purged", g.purge(store.Done, 10, second), 1)
+	g.wantFound("k", first, store.Done)
+	g.wantEqual("purged", g.purge(store.Done, 10), 1)
+	g.wantGone(byKey("k"))
 }
 
-func testDoneIsGone(d *desk) {
-	d.keepDone(hour, 0)
-	id := d.send(key("k"))
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantCodes("cancel", d.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id)}, store.Move{Ref: byKey("k")}), store.CodeNotFound, store.CodeNotFound)
-	d.wantPushed(d.redrive(id), store.CodeNotFound)
+func testDoneIsGone(g *rig) {
+	g.keepDone(hour, 0)
+	id := g.send(key("k"))
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantCodes("cancel", g.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id)}, store.Move{Ref: byKey("k")}), store.CodeNotFound, store.CodeNotFound)
+	g.wantPushed(g.redrive(id), store.CodeNotFound)
 	for _, state := range []store.State{store.Ready, store.Scheduled, store.Dead} {
-		d.wantEqual("purged", d.purge(state, 10, id), 0)
+		g.wantEqual("purged", g.purge(state, 10, id), 0)
 	}
-	d.takeNothing("c")
-	d.wantState(id, store.Done)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
+	g.takeNothing("c")
+	g.wantState(id, store.Done)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
 }
 
-// A history is no memory of what was sent: a done message's id can be sent again, and its
-// second end takes the place of the first.
-func testDoneSentAgain(d *desk) {
-	d.keepDone(hour, 0)
-	m := d.message()
+// A message that is only kept as done is not remembered: its id can be sent again, and when that
+// message ends, it replaces the first.
+func testDoneSentAgain(g *rig) {
+	g.keepDone(hour, 0)
+	m := g.message()
 	m.New = false
-	d.wantPushed(d.push(m), store.CodeOK)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	first := d.wantState(m.ID, store.Done)
-	d.pass(2 * time.Millisecond)
+	g.wantPushed(g.push(m), store.CodeOK)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	first := g.wantState(m.ID, store.Done)
+	g.pass(2 * time.Millisecond)
 	m.Body = []byte("another")
-	d.wantPushed(d.push(m), store.CodeOK)
-	d.wantState(m.ID, store.Ready)
-	d.wantEqual("done", recordIDs(d.list(store.Done, 10)), []store.ID{m.ID})
-	d.wantCodes("cancel", d.cancel(byID(m.ID)), store.CodeOK)
-	second := d.wantState(m.ID, store.Done)
-	d.wantEqual("ending", second.Ending, store.EndingCancelled)
-	d.wantEqual("ended later", second.At > first.At, true)
-	d.wantEqual("done", d.stats().Done, int64(1))
-	d.wantEqual("body", string(d.get(byID(m.ID)).Body), "another")
+	g.wantPushed(g.push(m), store.CodeOK)
+	g.wantState(m.ID, store.Ready)
+	g.wantEqual("done", recordIDs(g.list(store.Done, 10)), []store.ID{m.ID})
+	g.wantCodes("cancel", g.cancel(byID(m.ID)), store.CodeOK)
+	second := g.wantState(m.ID, store.Done)
+	g.wantEqual("ending", second.Ending, store.EndingCancelled)
+	g.wantEqual("ended later", second.At > first.At, true)
+	g.wantEqual("done", g.stats().Done, int64(1))
+	g.wantEqual("body", string(g.get(byID(m.ID)).Body), "another")
 }
 
-func testDoneSentAgainWithKey(d *desk) {
-	d.keepDone(hour, 0)
-	m := d.message(key("old"))
+func testDoneSentAgainWithKey(g *rig) {
+	g.keepDone(hour, 0)
+	m := g.message(key("old"))
 	m.New = false
-	d.wantPushed(d.push(m), store.CodeOK)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+	g.wantPushed(g.push(m), store.CodeOK)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 	m.Key = "new"
-	d.wantPushed(d.push(m), store.CodeOK)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantGone(byKey("old"))
-	d.wantFound("new", m.ID, store.Done)
+	g.wantPushed(g.push(m), store.CodeOK)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantGone(byKey("old"))
+	g.wantFound("new", m.ID, store.Done)
 	m.Key = ""
-	d.wantPushed(d.push(m), store.CodeOK)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantGone(byKey("new"))
+	g.wantPushed(g.push(m), store.CodeOK)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantGone(byKey("new"))
 }
 
-func testNotDone(d *desk) {
-	d.keepDone(hour, 0)
-	deleted, purged := d.dead(), d.send(delay(hour))
-	replaced, old := d.send(key("k"), delay(hour)), d.send(key("old"), ttl(shortTTL))
-	last := d.send(key("k"), delay(hour), replacing)
-	d.expire(old)
-	d.send(key("old"), delay(hour)) // takes the key
-	d.wantEqual("purged", d.purge(store.Scheduled, 10, purged), 1)
+func testNotDone(g *rig) {
+	g.keepDone(hour, 0)
+	deleted, purged := g.dead(), g.send(delay(hour))
+	replaced, old := g.send(key("k"), delay(hour)), g.send(key("old"), ttl(shortTTL))
+	last := g.send(key("k"), delay(hour), replacing)
+	g.expire(old)
+	g.send(key("old"), delay(hour)) // takes the key
+	g.wantEqual("purged", g.purge(store.Scheduled, 10, purged), 1)
 	r := store.CancelRequest{Caller: "deleter", Number: 1, Refs: []store.Ref{byID(deleted)}, Dead: true}
-	d.wantCodes("delete", d.cancelAs(r), store.CodeOK)
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(last)}), store.CodeOK)
-	d.wantSettled(store.Again, d.takeOf(last), store.CodeOK)
+	g.wantCodes("delete", g.cancelAs(r), store.CodeOK)
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(last)}), store.CodeOK)
+	g.wantSettled(store.Again, g.takeOf(last), store.CodeOK)
 	for _, id := range []store.ID{replaced, old, purged, deleted} {
-		d.wantGone(byID(id))
+		g.wantGone(byID(id))
 	}
-	d.wantEqual("done", d.stats().Done, int64(0))
+	g.wantEqual("done", g.stats().Done, int64(0))
 }
 
-// All that one call ends is kept, with keys and without.
-func testDoneOfManyInOneCall(d *desk) {
-	d.keepDone(hour, 0)
+// All messages that one call ends are kept, with keys and without.
+func testDoneOfManyInOneCall(g *rig) {
+	g.keepDone(hour, 0)
 	var ms []store.Message
 	for i := range 300 {
-		ms = append(ms, d.message(func(m *store.Message) {
+		ms = append(ms, g.message(func(m *store.Message) {
 			if i%3 == 0 {
 				m.Key = fmt.Sprint("k", i)
 			}
 		}))
 	}
-	d.push(ms...)
+	g.push(ms...)
 	var items []store.Settlement
-	for _, v := range d.claim("c", store.MaxBatch).Deliveries {
+	for _, v := range g.claim("c", store.MaxBatch).Deliveries {
 		items = append(items, store.Settlement{Receipt: v.Receipt})
 	}
-	d.wantEqual("held", len(items), 300)
-	items = append(items[:250], items[0]) // one twice
-	codes := d.settleAs(store.SettleRequest{Verdict: store.Ack, Items: items})
-	d.wantEqual("codes", []store.Code{codes[0], codes[249], codes[250]}, []store.Code{store.CodeOK, store.CodeOK, store.CodeGone})
-	got := recordIDs(d.list(store.Done, 100))
+	g.wantEqual("held", len(items), 300)
+	items = append(items[:250], items[0]) // one receipt twice
+	codes := g.settleAs(store.SettleRequest{Verdict: store.Ack, Items: items})
+	g.wantEqual("codes", []store.Code{codes[0], codes[249], codes[250]}, []store.Code{store.CodeOK, store.CodeOK, store.CodeGone})
+	got := recordIDs(g.list(store.Done, 100))
 	slices.SortFunc(got, func(a, b store.ID) int { return slices.Compare(a[:], b[:]) })
-	d.wantEqual("done", len(got), 250)
+	g.wantEqual("done", len(got), 250)
 	for i, id := range got {
-		d.wantEqual("done", id, items[i].Receipt.ID)
+		g.wantEqual("done", id, items[i].Receipt.ID)
 	}
-	d.wantFound("k0", ms[0].ID, store.Done)
+	g.wantFound("k0", ms[0].ID, store.Done)
 }
 
-func testDoneByCount(d *desk) {
-	d.keepDone(hour, 3)
+func testDoneByCount(g *rig) {
+	g.keepDone(hour, 3)
 	var ids []store.ID
 	for i := range 5 {
-		ids = append(ids, d.send(key(fmt.Sprint("k", i%2))))
-		d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+		ids = append(ids, g.send(key(fmt.Sprint("k", i%2))))
+		g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 	}
-	d.wantEqual("done", recordIDs(d.list(store.Done, 10)), ids[2:])
-	d.wantGone(byID(ids[1]))
-	d.keepDone(hour, 1)
-	d.takeNothing("c")
-	d.wantEqual("done after a claim", recordIDs(d.list(store.Done, 10)), ids[4:])
-	d.wantFound("k0", ids[4], store.Done)
-	d.wantGone(byKey("k1"))
-	d.wantCounters(store.Counters{Sent: 5, Delivered: 5, Acked: 5})
+	g.wantEqual("done", recordIDs(g.list(store.Done, 10)), ids[2:])
+	g.wantGone(byID(ids[1]))
+	g.keepDone(hour, 1)
+	g.takeNothing("c")
+	g.wantEqual("done after a claim", recordIDs(g.list(store.Done, 10)), ids[4:])
+	g.wantFound("k0", ids[4], store.Done)
+	g.wantGone(byKey("k1"))
+	g.wantCounters(store.Counters{Sent: 5, Delivered: 5, Acked: 5})
 }
 
-func testDoneByAge(d *desk) {
-	d.keepDone(1000, 0)
-	first := d.send()
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.h.Advance(999 * time.Millisecond)
-	second := d.send()
-	d.takeOf(second)
-	d.wantState(first, store.Done)
-	d.h.Advance(time.Millisecond)
-	d.wantState(first, store.Done) // until something ends or is asked for
-	d.takeNothing("c")
-	d.wantGone(byID(first))
+func testDoneByAge(g *rig) {
+	g.keepDone(1000, 0)
+	first := g.send()
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.h.Advance(999 * time.Millisecond)
+	second := g.send()
+	g.takeOf(second)
+	g.wantState(first, store.Done)
+	g.h.Advance(time.Millisecond)
+	g.wantState(first, store.Done) // it is removed when another message ends, or by a claim
+	g.takeNothing("c")
+	g.wantGone(byID(first))
 }
 
-func testDoneOverAge(d *desk) {
+func testDoneOverAge(g *rig) {
 	const age = 50
-	d.keepDone(age, 0)
-	id := d.send()
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.pass(age * time.Millisecond)
-	d.takeNothing("c")
-	d.wantGone(byID(id))
-	d.wantEqual("done", d.stats().Done, int64(0))
+	g.keepDone(age, 0)
+	id := g.send()
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.pass(age * time.Millisecond)
+	g.takeNothing("c")
+	g.wantGone(byID(id))
+	g.wantEqual("done", g.stats().Done, int64(0))
 }
 
-// Of the messages of one key, the 16 that ended last are found by it.
-func testDoneOfOneKey(d *desk) {
+// A key finds the 16 of its messages that ended last.
+func testDoneOfOneKey(g *rig) {
 	const found, more = 16, 2
-	d.keepDone(hour, 0)
+	g.keepDone(hour, 0)
 	var ids []store.ID
 	for range found + more {
-		ids = append(ids, d.send(key("k")))
-		d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+		ids = append(ids, g.send(key("k")))
+		g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 	}
 	for _, id := range slices.Backward(ids[more:]) {
-		d.wantFound("k", id, store.Done)
-		d.wantEqual("purged", d.purge(store.Done, 10, id), 1)
+		g.wantFound("k", id, store.Done)
+		g.wantEqual("purged", g.purge(store.Done, 10, id), 1)
 	}
-	d.wantGone(byKey("k"))
-	d.wantEqual("done", d.stats().Done, int64(more))
+	g.wantGone(byKey("k"))
+	g.wantEqual("done", g.stats().Done, int64(more))
 }
 
-// The one that ended last by the store's clock is found, also when the clock was set back
+// A key finds the message that ended last by the store's clock, also when the clock was set back
 // since.
-func testDoneByKeyWhenTheClockWasSetBack(d *desk) {
-	d.keepDone(3*hour, 0)
-	d.wantInOrderOfTime(store.Done, func() store.ID {
-		id := d.send(key("k"))
-		d.wantSettled(store.Ack, d.takeOf(id), store.CodeOK)
+func testDoneByKeyWhenTheClockWasSetBack(g *rig) {
+	g.keepDone(3*hour, 0)
+	g.wantInOrderOfTime(store.Done, func() store.ID {
+		id := g.send(key("k"))
+		g.wantSettled(store.Ack, g.takeOf(id), store.CodeOK)
 		return id
 	})
 }
 
-// wantInOrderOfTime ends three messages with the key "k", the first an hour later than the
-// others by the clock.
-func (d *desk) wantInOrderOfTime(state store.State, end func() store.ID) {
-	d.t.Helper()
+// wantInOrderOfTime ends three messages with the key "k"; by the clock, the first ends an hour
+// after the others.
+func (g *rig) wantInOrderOfTime(state store.State, end func() store.ID) {
+	g.t.Helper()
 	last := end()
-	d.h.Advance(-time.Hour)
+	g.h.Advance(-time.Hour)
 	first := end()
-	d.h.Advance(time.Second)
+	g.h.Advance(time.Second)
 	second := end()
 	for _, id := range []store.ID{last, second, first} {
-		d.wantFound("k", id, state)
-		d.wantEqual("purged", d.purge(state, 10, id), 1)
+		g.wantFound("k", id, state)
+		g.wantEqual("purged", g.purge(state, 10, id), 1)
 	}
-	d.wantGone(byKey("k"))
+	g.wantGone(byKey("k"))
 }
 
-// What is remembered of a message does not depend on whether it is kept.
-func testDoneIsNoMemory(d *desk) {
-	d.keepDone(hour, 0)
+// Whether a message is remembered does not depend on whether it is kept as done.
+func testDoneIDCanBeSentAgain(g *rig) {
+	g.keepDone(hour, 0)
 	ends := []func(id store.ID){
-		func(id store.ID) { d.wantSettled(store.Ack, d.takeOf(id), store.CodeOK) },
-		func(id store.ID) { d.wantCodes("cancel", d.cancel(byID(id)), store.CodeOK) },
+		func(id store.ID) { g.wantSettled(store.Ack, g.takeOf(id), store.CodeOK) },
+		func(id store.ID) { g.wantCodes("cancel", g.cancel(byID(id)), store.CodeOK) },
 	}
 	for i, end := range ends {
 		name := fmt.Sprint("name ", i)
-		end(d.send(named(name)))
-		second := d.send(named(name), remember(hour)) // nothing is remembered of the first
+		end(g.send(named(name)))
+		second := g.send(named(name), remember(hour)) // the first one is not remembered
 		end(second)
-		known := d.push(d.message(named(name)), d.message(again(second)))
-		d.wantEqual("sent again", known, []store.PushResult{{Code: store.CodeKnown, Holder: second}, {}})
-		d.wantState(second, store.Done)
+		known := g.push(g.message(named(name)), g.message(again(second)))
+		g.wantEqual("sent again", known, []store.PushResult{{Code: store.CodeKnown, Holder: second}, {}})
+		g.wantState(second, store.Done)
 	}
-	d.wantEqual("live", d.liveOnes(), int64(0))
-	d.wantEqual("remembered", d.stats().Remembered, int64(len(ends)))
+	g.wantEqual("live", g.liveOnes(), int64(0))
+	g.wantEqual("remembered", g.stats().Remembered, int64(len(ends)))
 }
 
-func testDoneShares(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2), History: pointer(hour), MaxHistory: pointer(int64(5))})
-	for _, k := range []*desk{d, d.at(d.p.Queue, 1)} {
+func testDoneShares(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2), History: pointer(hour), MaxHistory: pointer(int64(5))})
+	for _, k := range []*rig{g, g.at(g.p.Queue, 1)} {
 		for range 4 {
 			k.send()
 			k.wantSettled(store.Ack, k.take("c").Receipt, store.CodeOK)
 		}
 		k.wantEqual("done of a partition", len(k.list(store.Done, 10)), 2)
 	}
-	d.wantEqual("done", d.stats().Done, int64(4))
+	g.wantEqual("done", g.stats().Done, int64(4))
 }
 
-// When the history is turned off, what is in it is removed by claims.
-func testDoneTurnedOff(d *desk) {
-	d.keepDone(hour, 0)
+// When the history is turned off, claims remove the done messages.
+func testDoneTurnedOff(g *rig) {
+	g.keepDone(hour, 0)
 	const n, bound = 700, 500
-	d.sendMany(n)
-	r := d.claimRequest("c", store.MaxBatch)
+	g.sendMany(n)
+	r := g.claimRequest("c", store.MaxBatch)
 	r.AckOnClaim = true
-	d.claimAs(r)
-	r.Number = d.number("c")
-	d.claimAs(r)
-	d.wantEqual("done", d.stats().Done, int64(n))
-	d.keepDone(0, 0)
-	id := d.send()
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantGone(byID(id))
-	d.wantEqual("done after a claim", d.stats().Done, int64(n-bound))
-	d.takeNothing("c")
-	d.wantEqual("done after another", d.stats().Done, int64(0))
-	d.takeNothing("c")
-	d.keepDone(hour, 0)
-	d.send()
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantEqual("done when it is on again", d.stats().Done, int64(1))
+	g.claimAs(r)
+	r.Number = g.number("c")
+	g.claimAs(r)
+	g.wantEqual("done", g.stats().Done, int64(n))
+	g.keepDone(0, 0)
+	id := g.send()
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantGone(byID(id))
+	g.wantEqual("done after a claim", g.stats().Done, int64(n-bound))
+	g.takeNothing("c")
+	g.wantEqual("done after another", g.stats().Done, int64(0))
+	g.takeNothing("c")
+	g.keepDone(hour, 0)
+	g.send()
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantEqual("done when it is on again", g.stats().Done, int64(1))
 }
 
-func testPurgeDone(d *desk) {
-	d.keepDone(hour, 0)
+func testPurgeDone(g *rig) {
+	g.keepDone(hour, 0)
 	var ids []store.ID
 	for range 6 {
-		ids = append(ids, d.send())
-		d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+		ids = append(ids, g.send())
+		g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 	}
-	live := d.send(delay(hour))
-	d.wantEqual("purged by id", d.purge(store.Done, 10, ids[1], live, ids[1], ids[4]), 2)
-	d.wantEqual("purged, at most", d.purge(store.Done, 3), 3)
-	d.wantEqual("done", recordIDs(d.list(store.Done, 10)), ids[5:])
-	d.wantEqual("purged", d.purge(store.Done, 10), 1)
-	d.wantState(live, store.Scheduled)
-	d.wantCounters(store.Counters{Sent: 7, Delivered: 6, Acked: 6}) // each ends once
+	live := g.send(delay(hour))
+	g.wantEqual("purged by id", g.purge(store.Done, 10, ids[1], live, ids[1], ids[4]), 2)
+	g.wantEqual("purged, at most", g.purge(store.Done, 3), 3)
+	g.wantEqual("done", recordIDs(g.list(store.Done, 10)), ids[5:])
+	g.wantEqual("purged", g.purge(store.Done, 10), 1)
+	g.wantState(live, store.Scheduled)
+	g.wantCounters(store.Counters{Sent: 7, Delivered: 6, Acked: 6}) // each message has ended once
 }
 
-func testDonePages(d *desk) {
-	d.keepDone(hour, 0)
-	ids := d.sendMany(25)
+func testDonePages(g *rig) {
+	g.keepDone(hour, 0)
+	ids := g.sendMany(25)
 	for range ids {
-		d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+		g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 	}
-	whole := d.list(store.Done, 100)
-	d.wantEqual("in the order of their ends", slices.IsSortedFunc(whole, func(a, b store.Record) int { return int(a.At - b.At) }), true)
-	d.wantEqual("in pages of 7", d.list(store.Done, 7), whole)
-	page, err := d.s.List(d.t.Context(), d.p, store.ListRequest{State: store.Done, Limit: 2, BodyLimit: 2})
-	d.noError("list", err)
-	d.wantEqual("a body that is cut", []any{string(page.Records[0].Body), page.Records[0].BodySize}, []any{"bo", 4})
-	if _, err := d.s.List(d.t.Context(), d.p, store.ListRequest{State: store.Dead, Limit: 2, Cursor: page.Next}); d.h.Advance != nil && !errors.Is(err, store.ErrInvalid) {
-		d.t.Fatalf("a cursor of done messages for dead ones: %v", err)
+	whole := g.list(store.Done, 100)
+	g.wantEqual("in the order of their ends", slices.IsSortedFunc(whole, func(a, b store.Record) int { return int(a.At - b.At) }), true)
+	g.wantEqual("in pages of 7", g.list(store.Done, 7), whole)
+	page, err := g.s.List(g.t.Context(), g.p, store.ListRequest{State: store.Done, Limit: 2, BodyLimit: 2})
+	g.noError("list", err)
+	g.wantEqual("a body that is cut", []any{string(page.Records[0].Body), page.Records[0].BodySize}, []any{"bo", 4})
+	if _, err := g.s.List(g.t.Context(), g.p, store.ListRequest{State: store.Dead, Limit: 2, Cursor: page.Next}); g.h.Advance != nil && !errors.Is(err, store.ErrInvalid) {
+		g.t.Fatalf("a cursor of done messages for dead ones: %v", err)
 	}
 }
 
-func testDoneReopened(d *desk) {
-	d.keepDone(hour, 4)
+func testDoneReopened(g *rig) {
+	g.keepDone(hour, 4)
 	for i := range 6 {
-		d.send(key(fmt.Sprint("k", i%2)))
-		d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+		g.send(key(fmt.Sprint("k", i%2)))
+		g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 	}
-	d.send()
-	d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-	id := d.take("c").Receipt.ID
-	d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-	d.wantSettled(store.Nack, store.Receipt{ID: id, Attempt: 2}, store.CodeCancelled)
-	before := d.list(store.Done, 10)
-	d.wantEqual("done", len(before), 4)
-	d.s = d.h.Reopen(d.t)
-	d.wantEqual("done", d.list(store.Done, 10), before)
-	d.wantFound("k1", before[2].ID, store.Done)
-	d.wantEqual("settings", []int64{d.stats().Settings.History, d.stats().Settings.MaxHistory}, []int64{hour, 4})
+	g.send()
+	g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+	id := g.take("c").Receipt.ID
+	g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+	g.wantSettled(store.Nack, store.Receipt{ID: id, Attempt: 2}, store.CodeCancelled)
+	before := g.list(store.Done, 10)
+	g.wantEqual("done", len(before), 4)
+	g.s = g.h.Reopen(g.t)
+	g.wantEqual("done", g.list(store.Done, 10), before)
+	g.wantFound("k1", before[2].ID, store.Done)
+	g.wantEqual("settings", []int64{g.stats().Settings.History, g.stats().Settings.MaxHistory}, []int64{hour, 4})
 }

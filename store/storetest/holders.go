@@ -6,8 +6,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// holders holds what a store says of who has a leased message: its holder or nothing, never
-// another consumer.
+// holders are the tests of Record.Holder: a leased message shows its holder, or none, never another
+// consumer.
 func holders() []testCase {
 	return []testCase{
 		{"OnlyLeasedMessagesHaveOne", "", testHolderOfStates},
@@ -17,133 +17,133 @@ func holders() []testCase {
 		{"DeclarationKeepsIt", "", testHolderDeclared},
 		{"AckOnClaimOfARecurringMessage", "", testHolderAckOnClaim},
 		{"ManyConsumers", "", testHolderMany},
-		{"AConsumerThatLeftIsStillShown", "", testHolderLeft},
+		{"ConsumerThatLeftIsStillShown", "", testHolderLeft},
 		{"PagesShowEachMessageOnce", "", testHolderPages},
 	}
 }
 
-// wantHolder fails unless a message is shown with a holder, "" for none, alone and in a list.
-func (d *desk) wantHolder(id store.ID, want string) {
-	d.t.Helper()
-	rec := d.get(byID(id))
-	d.wantEqual("holder", rec.Holder, want)
-	for _, listed := range d.list(rec.State, 10) {
+// wantHolder fails unless both Get and List show a message with the holder; "" is none.
+func (g *rig) wantHolder(id store.ID, want string) {
+	g.t.Helper()
+	rec := g.get(byID(id))
+	g.wantEqual("holder", rec.Holder, want)
+	for _, listed := range g.list(rec.State, 10) {
 		if listed.ID == id {
-			d.wantEqual("listed holder", listed.Holder, want)
+			g.wantEqual("listed holder", listed.Holder, want)
 		}
 	}
 }
 
-func testHolderOfStates(d *desk) {
-	id := d.send()
-	d.wantHolder(id, "")
+func testHolderOfStates(g *rig) {
+	id := g.send()
+	g.wantHolder(id, "")
 	for _, step := range []struct {
 		verdict store.Verdict
 		by      string
 	}{{store.Release, "a"}, {store.Nack, "b"}, {store.Snooze, "a"}, {store.Again, "c"}, {store.Reject, "b"}} {
-		receipt := d.take(step.by).Receipt
-		d.wantHolder(id, step.by)
-		d.wantSettled(step.verdict, receipt, store.CodeOK)
-		d.wantHolder(id, "")
+		receipt := g.take(step.by).Receipt
+		g.wantHolder(id, step.by)
+		g.wantSettled(step.verdict, receipt, store.CodeOK)
+		g.wantHolder(id, "")
 	}
-	d.wantPushed(d.redrive(id), store.CodeOK)
-	d.wantHolder(id, "")
-	d.take("c")
-	d.wantHolder(id, "c")
+	g.wantPushed(g.redrive(id), store.CodeOK)
+	g.wantHolder(id, "")
+	g.take("c")
+	g.wantHolder(id, "c")
 }
 
-func testHolderExtended(d *desk) {
-	first, second := d.send(), d.send()
-	held := d.takeFor("a", shortLease).Receipt
-	other := d.takeFor("b", shortLease).Receipt
+func testHolderExtended(g *rig) {
+	first, second := g.send(), g.send()
+	held := g.takeFor("a", shortLease).Receipt
+	other := g.takeFor("b", shortLease).Receipt
 	for _, v := range []store.Verdict{Extend, Start, Extend} {
 		items := []store.Settlement{{Receipt: held, Delay: longLease}, {Receipt: other, Delay: longLease}}
-		d.wantCodes(string(v), d.settleAs(store.SettleRequest{Verdict: v, Items: items}), store.CodeOK, store.CodeOK)
-		d.wantHolder(first, "a")
-		d.wantHolder(second, "b")
+		g.wantCodes(string(v), g.settleAs(store.SettleRequest{Verdict: v, Items: items}), store.CodeOK, store.CodeOK)
+		g.wantHolder(first, "a")
+		g.wantHolder(second, "b")
 	}
-	d.wantCodes("cancel", d.cancel(byID(first)), store.CodeRunning)
-	d.wantSettled(Extend, held, store.CodeCancelled)
-	d.wantHolder(first, "a")
+	g.wantCodes("cancel", g.cancel(byID(first)), store.CodeRunning)
+	g.wantSettled(Extend, held, store.CodeCancelled)
+	g.wantHolder(first, "a")
 }
 
-func testHolderTakenOver(d *desk) {
-	id := d.send()
-	old := d.takeFor("a", shortLease).Receipt
-	d.runOut()
-	d.wantHolder(id, "a") // until a claim has put it back
-	d.take("b")
-	d.wantHolder(id, "b")
-	d.wantSettled(Extend, old, store.CodeLeaseLost)
-	d.wantHolder(id, "b")
+func testHolderTakenOver(g *rig) {
+	id := g.send()
+	old := g.takeFor("a", shortLease).Receipt
+	g.runOut()
+	g.wantHolder(id, "a") // no claim has put it back yet
+	g.take("b")
+	g.wantHolder(id, "b")
+	g.wantSettled(Extend, old, store.CodeLeaseLost)
+	g.wantHolder(id, "b")
 }
 
-func testHolderRepeatedClaim(d *desk) {
-	ids := d.sendMany(3)
-	r := d.claimRequest("a", 2)
-	d.claimAs(r)
-	d.claim("b", 1)
-	d.claimAs(r)
+func testHolderRepeatedClaim(g *rig) {
+	ids := g.sendMany(3)
+	r := g.claimRequest("a", 2)
+	g.claimAs(r)
+	g.claim("b", 1)
+	g.claimAs(r)
 	for i, want := range []string{"a", "a", "b"} {
-		d.wantHolder(ids[i], want)
+		g.wantHolder(ids[i], want)
 	}
 }
 
-func testHolderDeclared(d *desk) {
-	id := d.recur()
-	d.take("a")
-	d.declare(d.message(key("k"), repeat(hourly), size(9)), id)
-	d.wantHolder(id, "a")
+func testHolderDeclared(g *rig) {
+	id := g.recur()
+	g.take("a")
+	g.declare(g.message(key("k"), repeat(hourly), size(9)), id)
+	g.wantHolder(id, "a")
 }
 
-func testHolderAckOnClaim(d *desk) {
-	id := d.recur()
-	r := d.claimRequest("a", 1)
+func testHolderAckOnClaim(g *rig) {
+	id := g.recur()
+	r := g.claimRequest("a", 1)
 	r.AckOnClaim = true
-	d.claimAs(r)
-	d.wantHolder(id, "a")
+	g.claimAs(r)
+	g.wantHolder(id, "a")
 }
 
-func testHolderMany(d *desk) {
+func testHolderMany(g *rig) {
 	const n = 40
-	ids := d.sendMany(2 * n)
+	ids := g.sendMany(2 * n)
 	for i := range ids {
-		d.take(fmt.Sprintf("consumer-%d", i%n))
+		g.take(fmt.Sprintf("consumer-%d", i%n))
 	}
 	for i, id := range ids {
-		if got, want := d.get(byID(id)).Holder, fmt.Sprintf("consumer-%d", i%n); got != want {
-			d.t.Fatalf("the holder of message %d is %q, want %q", i, got, want)
+		if got, want := g.get(byID(id)).Holder, fmt.Sprintf("consumer-%d", i%n); got != want {
+			g.t.Fatalf("the holder of message %d is %q, want %q", i, got, want)
 		}
 	}
 }
 
-func testHolderLeft(d *desk) {
-	ids := d.sendMany(5)
-	d.claim("a", 5)
-	d.leave("a")
+func testHolderLeft(g *rig) {
+	ids := g.sendMany(5)
+	g.claim("a", 5)
+	g.leave("a")
 	for _, id := range ids {
-		d.wantHolder(id, "a")
+		g.wantHolder(id, "a")
 	}
 }
 
-// Messages whose leases end at the same instant have several holders, and pages end between
+// Leases that end at the same instant have several holders, and a page can end between two of
 // them.
-func testHolderPages(d *desk) {
-	ids := d.sendMany(12)
+func testHolderPages(g *rig) {
+	ids := g.sendMany(12)
 	want := map[store.ID]string{}
 	for i := range ids {
 		by := fmt.Sprintf("consumer-%d", (i*5)%4)
-		want[d.take(by).Receipt.ID] = by
+		want[g.take(by).Receipt.ID] = by
 	}
 	for page := 1; page <= 5; page++ {
 		seen := map[store.ID]string{}
 		last := int64(0)
-		for _, rec := range d.list(store.Leased, page) {
+		for _, rec := range g.list(store.Leased, page) {
 			if _, twice := seen[rec.ID]; twice || rec.At < last {
-				d.t.Fatalf("pages of %d: %v comes twice or too late", page, rec.ID)
+				g.t.Fatalf("pages of %d: %v comes twice or too late", page, rec.ID)
 			}
 			seen[rec.ID], last = rec.Holder, rec.At
 		}
-		d.wantEqual(fmt.Sprintf("holders in pages of %d", page), seen, want)
+		g.wantEqual(fmt.Sprintf("holders in pages of %d", page), seen, want)
 	}
 }

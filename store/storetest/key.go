@@ -6,31 +6,31 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// oneLiveMessagePerKey holds promise 5.
+// oneLiveMessagePerKey tests that at most one live message has a key.
 func oneLiveMessagePerKey() []testCase {
 	cases := []testCase{
 		{"RefusedWhileScheduledReadyOrLeased", "", testKeyRefused},
 		{"RefusedAfterNackReleaseAndLeaseLost", "", testKeyRefusedAfterReturn},
 		{"ReplaceScheduledAndReady", "", testKeyReplace},
-		{"ReplaceNeverTakesALeasedOne", "", testKeyReplaceLeased},
-		{"ExpiredHolderGivesWay", "", testKeyExpiredHolder},
+		{"ReplaceLeavesALeasedMessage", "", testKeyReplaceLeased},
+		{"ExpiredHolderIsReplaced", "", testKeyExpiredHolder},
 		{"RedriveWithTheKeyTaken", "", testKeyRedriveTaken},
 		{"RedriveTakesTheKeyAgain", "", testKeyRedriveTakes},
-		{"DeadOnesAreFound", "", testKeyOfTheDead},
-		{"DeadOnesAreFoundAfterReopening", reopening, testKeyOfTheDeadReopened},
-		{"DeadOnesOfOneKeyInABatch", "", testKeyOfManyDead},
-		{"FullIsToldBeforeDuplicate", "", testKeyFull},
+		{"DeadMessagesAreFound", "", testKeyOfTheDead},
+		{"DeadMessagesAreFoundAfterReopening", reopening, testKeyOfTheDeadReopened},
+		{"DeadMessagesOfOneKeyInACall", "", testKeyOfManyDead},
+		{"FullComesBeforeDuplicate", "", testKeyFull},
 		{"ReplaceInAFullPartition", "", testReplaceFull},
 	}
 	for _, c := range keyEndings() {
-		cases = append(cases, testCase{"FreedBy/" + c.name, "", func(d *desk) {
-			id := d.send(key("k"), attempts(1), ttl(hour))
-			c.end(d, id)
-			if rec, err := d.s.Get(d.t.Context(), d.p, byKey("k")); err == nil && rec.State != store.Dead {
-				d.t.Fatalf("the key is still held")
+		cases = append(cases, testCase{"FreedBy/" + c.name, "", func(g *rig) {
+			id := g.send(key("k"), attempts(1), ttl(hour))
+			c.end(g, id)
+			if rec, err := g.s.Get(g.t.Context(), g.p, byKey("k")); err == nil && rec.State != store.Dead {
+				g.t.Fatalf("the key is still held")
 			}
-			next := d.send(key("k"))
-			d.wantEqual("holder", d.get(byKey("k")).ID, next)
+			next := g.send(key("k"))
+			g.wantEqual("holder", g.get(byKey("k")).ID, next)
 		}})
 	}
 	return cases
@@ -38,219 +38,219 @@ func oneLiveMessagePerKey() []testCase {
 
 type keyEnding struct {
 	name string
-	end  func(d *desk, id store.ID)
+	end  func(g *rig, id store.ID)
 }
 
-// keyEndings are the ways a message can end and free its key.
+// keyEndings are the ways in which a message can end, which frees its key.
 func keyEndings() []keyEnding {
-	settle := func(v store.Verdict, want store.Code) func(d *desk, _ store.ID) {
-		return func(d *desk, _ store.ID) { d.wantSettled(v, d.take("c").Receipt, want) }
+	settle := func(v store.Verdict, want store.Code) func(g *rig, _ store.ID) {
+		return func(g *rig, _ store.ID) { g.wantSettled(v, g.take("c").Receipt, want) }
 	}
 	return []keyEnding{
 		{"Ack", settle(store.Ack, store.CodeOK)},
-		{"AckOnClaim", func(d *desk, _ store.ID) {
-			r := d.claimRequest("c", 1)
+		{"AckOnClaim", func(g *rig, _ store.ID) {
+			r := g.claimRequest("c", 1)
 			r.AckOnClaim = true
-			d.wantEqual("claimed", len(d.claimAs(r).Deliveries), 1)
+			g.wantEqual("claimed", len(g.claimAs(r).Deliveries), 1)
 		}},
 		{"Death", settle(store.Nack, store.CodeDead)},
 		{"Reject", settle(store.Reject, store.CodeOK)},
-		{"LastLeaseLost", func(d *desk, id store.ID) {
-			d.start(shortLease, d.takeFor("c", shortLease).Receipt)
-			d.runOut()
-			d.takeNothing("c")
-			d.wantState(id, store.Dead)
+		{"LastLeaseLost", func(g *rig, id store.ID) {
+			g.start(shortLease, g.takeFor("c", shortLease).Receipt)
+			g.runOut()
+			g.takeNothing("c")
+			g.wantState(id, store.Dead)
 		}},
-		{"Cancel", func(d *desk, id store.ID) { d.wantCodes("cancel", d.cancel(byID(id)), store.CodeOK) }},
-		{"CancelByKey", func(d *desk, _ store.ID) { d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeOK) }},
-		{"CancelWhileRunning", func(d *desk, id store.ID) {
-			r := d.take("c").Receipt
-			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-			d.wantSettled(store.Nack, r, store.CodeCancelled)
+		{"Cancel", func(g *rig, id store.ID) { g.wantCodes("cancel", g.cancel(byID(id)), store.CodeOK) }},
+		{"CancelByKey", func(g *rig, _ store.ID) { g.wantCodes("cancel", g.cancel(byKey("k")), store.CodeOK) }},
+		{"CancelWhileRunning", func(g *rig, id store.ID) {
+			r := g.take("c").Receipt
+			g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+			g.wantSettled(store.Nack, r, store.CodeCancelled)
 		}},
-		{"CancelWhileRunningAndCrash", func(d *desk, id store.ID) {
-			d.takeFor("c", shortLease)
-			d.wantCodes("cancel", d.cancel(byID(id)), store.CodeRunning)
-			d.runOut()
-			d.takeNothing("c")
+		{"CancelWhileRunningAndCrash", func(g *rig, id store.ID) {
+			g.takeFor("c", shortLease)
+			g.wantCodes("cancel", g.cancel(byID(id)), store.CodeRunning)
+			g.runOut()
+			g.takeNothing("c")
 		}},
-		{"Purge", func(d *desk, _ store.ID) { d.wantEqual("purged", d.purge(store.Ready, 10), 1) }},
-		{"Expiry", func(d *desk, id store.ID) {
-			d.cancel(byID(id))
-			d.expire(d.send(key("k"), ttl(shortTTL)))
-			d.takeNothing("c")
+		{"Purge", func(g *rig, _ store.ID) { g.wantEqual("purged", g.purge(store.Ready, 10), 1) }},
+		{"Expiry", func(g *rig, id store.ID) {
+			g.cancel(byID(id))
+			g.expire(g.send(key("k"), ttl(shortTTL)))
+			g.takeNothing("c")
 		}},
 	}
 }
 
-func (d *desk) wantRefused(k string, holder store.ID, edits ...func(*store.Message)) {
-	d.t.Helper()
-	m := d.message(append(edits, key(k))...)
-	d.wantEqual("push", d.push(m), []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}})
-	d.wantGone(byID(m.ID))
+func (g *rig) wantRefused(k string, holder store.ID, edits ...func(*store.Message)) {
+	g.t.Helper()
+	m := g.message(append(edits, key(k))...)
+	g.wantEqual("push", g.push(m), []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}})
+	g.wantGone(byID(m.ID))
 }
 
-func testKeyRefused(d *desk) {
-	id := d.send(key("k"), delay(hour))
-	d.wantRefused("k", id)
-	d.reschedule(store.Move{Ref: byKey("k")})
-	d.wantRefused("k", id)
-	d.take("c")
-	d.wantRefused("k", id)
-	d.send(key("K"))
-	d.send()
-	d.wantCounters(store.Counters{Sent: 3, Delivered: 1, Duplicates: 3})
+func testKeyRefused(g *rig) {
+	id := g.send(key("k"), delay(hour))
+	g.wantRefused("k", id)
+	g.reschedule(store.Move{Ref: byKey("k")})
+	g.wantRefused("k", id)
+	g.take("c")
+	g.wantRefused("k", id)
+	g.send(key("K"))
+	g.send()
+	g.wantCounters(store.Counters{Sent: 3, Delivered: 1, Duplicates: 3})
 }
 
-func testKeyRefusedAfterReturn(d *desk) {
-	id := d.send(key("k"))
-	d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-	d.wantRefused("k", id)
-	d.wantSettled(store.Release, d.take("c").Receipt, store.CodeOK)
-	d.wantRefused("k", id)
-	d.takeFor("c", shortLease)
-	d.runOut()
-	d.wantRefused("k", id) // nobody has put it back yet
-	r := d.take("c").Receipt
-	d.wantRefused("k", id)
-	d.wantSettled(store.Ack, r, store.CodeOK)
-	d.send(key("k"))
+func testKeyRefusedAfterReturn(g *rig) {
+	id := g.send(key("k"))
+	g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+	g.wantRefused("k", id)
+	g.wantSettled(store.Release, g.take("c").Receipt, store.CodeOK)
+	g.wantRefused("k", id)
+	g.takeFor("c", shortLease)
+	g.runOut()
+	g.wantRefused("k", id) // no claim has put it back yet
+	r := g.take("c").Receipt
+	g.wantRefused("k", id)
+	g.wantSettled(store.Ack, r, store.CodeOK)
+	g.send(key("k"))
 }
 
-func testKeyReplace(d *desk) {
-	first := d.send(key("k"), delay(hour))
-	second := d.send(key("k"), replacing)
-	d.wantGone(byID(first))
-	third := d.send(key("k"), replacing, delay(hour))
-	d.wantGone(byID(second))
-	d.wantEqual("holder", d.get(byKey("k")).ID, third)
-	d.takeNothing("c")
-	d.send(key("other"), replacing) // nothing to replace
-	d.wantCounters(store.Counters{Sent: 4, Replaced: 2})
+func testKeyReplace(g *rig) {
+	first := g.send(key("k"), delay(hour))
+	second := g.send(key("k"), replacing)
+	g.wantGone(byID(first))
+	third := g.send(key("k"), replacing, delay(hour))
+	g.wantGone(byID(second))
+	g.wantEqual("holder", g.get(byKey("k")).ID, third)
+	g.takeNothing("c")
+	g.send(key("other"), replacing) // there is no message to replace
+	g.wantCounters(store.Counters{Sent: 4, Replaced: 2})
 }
 
-func testKeyReplaceLeased(d *desk) {
-	id := d.send(key("k"))
-	r := d.takeFor("c", shortLease).Receipt
-	d.wantRefused("k", id, replacing)
-	d.runOut()
-	d.wantRefused("k", id, replacing)
-	d.wantSettled(store.Ack, r, store.CodeOK)
-	d.send(key("k"), replacing)
+func testKeyReplaceLeased(g *rig) {
+	id := g.send(key("k"))
+	r := g.takeFor("c", shortLease).Receipt
+	g.wantRefused("k", id, replacing)
+	g.runOut()
+	g.wantRefused("k", id, replacing)
+	g.wantSettled(store.Ack, r, store.CodeOK)
+	g.send(key("k"), replacing)
 }
 
-func testKeyExpiredHolder(d *desk) {
-	old := d.send(key("k"), ttl(shortTTL))
-	d.expire(old)
-	next := d.send(key("k"))
-	d.wantGone(byID(old))
-	d.wantEqual("holder", d.get(byKey("k")).ID, next)
-	d.wantCounters(store.Counters{Sent: 2, Expired: 1})
+func testKeyExpiredHolder(g *rig) {
+	old := g.send(key("k"), ttl(shortTTL))
+	g.expire(old)
+	next := g.send(key("k"))
+	g.wantGone(byID(old))
+	g.wantEqual("holder", g.get(byKey("k")).ID, next)
+	g.wantCounters(store.Counters{Sent: 2, Expired: 1})
 }
 
-func testKeyRedriveTaken(d *desk) {
-	dead := d.dead(key("k"))
-	d.wantEqual("dead", d.get(byKey("k")).ID, dead)
-	holder := d.send(key("k"))
-	d.wantEqual("redrive", d.redrive(dead), []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}})
-	d.wantState(dead, store.Dead)
-	d.wantEqual("holder", d.get(byKey("k")).ID, holder)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantPushed(d.redrive(dead), store.CodeOK)
-	d.wantEqual("holder", d.get(byKey("k")).ID, dead)
-	d.wantCounters(store.Counters{Sent: 2, Delivered: 2, Acked: 1, Rejected: 1, DeadLettered: 1, Redriven: 1})
+func testKeyRedriveTaken(g *rig) {
+	dead := g.dead(key("k"))
+	g.wantEqual("dead", g.get(byKey("k")).ID, dead)
+	holder := g.send(key("k"))
+	g.wantEqual("redrive", g.redrive(dead), []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}})
+	g.wantState(dead, store.Dead)
+	g.wantEqual("holder", g.get(byKey("k")).ID, holder)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantPushed(g.redrive(dead), store.CodeOK)
+	g.wantEqual("holder", g.get(byKey("k")).ID, dead)
+	g.wantCounters(store.Counters{Sent: 2, Delivered: 2, Acked: 1, Rejected: 1, DeadLettered: 1, Redriven: 1})
 }
 
-func testKeyRedriveTakes(d *desk) {
-	first := d.dead(key("k"))
-	second := d.dead(key("k"))
-	d.wantEqual("redrive of both", d.redrive(first, second), []store.PushResult{{}, {Code: store.CodeDuplicate, Holder: first}})
-	d.wantRefused("k", first)
-	r := d.take("c").Receipt
-	d.wantEqual("delivered", r, store.Receipt{ID: first, Attempt: 2, Keyed: true})
-	d.wantSettled(store.Ack, r, store.CodeOK)
-	d.wantPushed(d.redrive(second), store.CodeOK)
+func testKeyRedriveTakes(g *rig) {
+	first := g.dead(key("k"))
+	second := g.dead(key("k"))
+	g.wantEqual("redrive of both", g.redrive(first, second), []store.PushResult{{}, {Code: store.CodeDuplicate, Holder: first}})
+	g.wantRefused("k", first)
+	r := g.take("c").Receipt
+	g.wantEqual("delivered", r, store.Receipt{ID: first, Attempt: 2, Keyed: true})
+	g.wantSettled(store.Ack, r, store.CodeOK)
+	g.wantPushed(g.redrive(second), store.CodeOK)
 }
 
-// wantFound fails the test unless the key names the message.
-func (d *desk) wantFound(k string, id store.ID, state store.State) {
-	d.t.Helper()
-	rec := d.get(byKey(k))
-	d.wantEqual("message of the key "+k, rec.ID, id)
-	d.wantEqual("its state", rec.State, state)
+// wantFound fails unless Get finds the message by its key.
+func (g *rig) wantFound(k string, id store.ID, state store.State) {
+	g.t.Helper()
+	rec := g.get(byKey(k))
+	g.wantEqual("message of the key "+k, rec.ID, id)
+	g.wantEqual("its state", rec.State, state)
 }
 
-// A key names the live message, or else the one that died last with it and is still dead.
-func testKeyOfTheDead(d *desk) {
-	first, second, third := d.dead(key("k")), d.dead(key("k")), d.dead(key("k"))
-	other := d.dead(key("other"))
-	d.dead()
-	d.wantFound("k", third, store.Dead)
-	live := d.send(key("k"), delay(hour))
-	d.wantFound("k", live, store.Scheduled)
-	d.wantCodes("cancel", d.cancel(byKey("k")), store.CodeOK)
-	d.wantFound("k", third, store.Dead)
-	d.wantCodes("cancel", d.cancel(byKey("k"), byKey("other"), byKey("none")), store.CodeDead, store.CodeDead, store.CodeNotFound)
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byKey("k")}), store.CodeDead)
+// A key finds the live message that has it, or else the message that died last with it.
+func testKeyOfTheDead(g *rig) {
+	first, second, third := g.dead(key("k")), g.dead(key("k")), g.dead(key("k"))
+	other := g.dead(key("other"))
+	g.dead()
+	g.wantFound("k", third, store.Dead)
+	live := g.send(key("k"), delay(hour))
+	g.wantFound("k", live, store.Scheduled)
+	g.wantCodes("cancel", g.cancel(byKey("k")), store.CodeOK)
+	g.wantFound("k", third, store.Dead)
+	g.wantCodes("cancel", g.cancel(byKey("k"), byKey("other"), byKey("none")), store.CodeDead, store.CodeDead, store.CodeNotFound)
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byKey("k")}), store.CodeDead)
 
-	d.wantEqual("purged", d.purge(store.Dead, 10, second), 1)
-	d.wantFound("k", third, store.Dead)
-	d.wantPushed(d.redrive(third), store.CodeOK)
-	d.wantFound("k", third, store.Ready)
-	d.wantSettled(store.Ack, d.takeOf(third), store.CodeOK)
-	d.wantFound("k", first, store.Dead)
+	g.wantEqual("purged", g.purge(store.Dead, 10, second), 1)
+	g.wantFound("k", third, store.Dead)
+	g.wantPushed(g.redrive(third), store.CodeOK)
+	g.wantFound("k", third, store.Ready)
+	g.wantSettled(store.Ack, g.takeOf(third), store.CodeOK)
+	g.wantFound("k", first, store.Dead)
 	r := store.CancelRequest{Caller: "m", Number: 1, Refs: []store.Ref{byKey("k"), byKey("other")}, Dead: true}
-	d.wantCodes("delete", d.cancelAs(r), store.CodeOK, store.CodeOK)
-	d.wantGone(byKey("k"), byKey("other"), byID(first), byID(other))
+	g.wantCodes("delete", g.cancelAs(r), store.CodeOK, store.CodeOK)
+	g.wantGone(byKey("k"), byKey("other"), byID(first), byID(other))
 }
 
-func testKeyOfTheDeadReopened(d *desk) {
-	d.dead(key("k"))
-	last := d.dead(key("k"))
-	d.s = d.h.Reopen(d.t)
-	d.wantFound("k", last, store.Dead)
-	d.wantEqual("purged", d.purge(store.Dead, 1), 1)
-	d.wantFound("k", last, store.Dead)
+func testKeyOfTheDeadReopened(g *rig) {
+	g.dead(key("k"))
+	last := g.dead(key("k"))
+	g.s = g.h.Reopen(g.t)
+	g.wantFound("k", last, store.Dead)
+	g.wantEqual("purged", g.purge(store.Dead, 1), 1)
+	g.wantFound("k", last, store.Dead)
 }
 
-// A batch can remove several dead messages of one key, and of others.
-func testKeyOfManyDead(d *desk) {
+// One call can remove several dead messages of one key, and of other keys.
+func testKeyOfManyDead(g *rig) {
 	var of [3][]store.ID
 	for range 5 {
 		for k := range of {
-			of[k] = append(of[k], d.dead(key(string(rune('a'+k)))))
+			of[k] = append(of[k], g.dead(key(string(rune('a'+k)))))
 		}
 	}
-	d.wantEqual("purged", d.purge(store.Dead, 500, append(slices.Clone(of[0][1:]), of[1]...)...), 9)
-	d.wantFound("a", of[0][0], store.Dead)
-	d.wantGone(byKey("b"))
-	d.wantPushed(d.redrive(of[2][4], of[0][0]), store.CodeOK, store.CodeOK)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.wantGone(byKey("a"))
-	d.wantFound("c", of[2][3], store.Dead)
-	d.wantEqual("purged", d.purge(store.Dead, 500), 4)
-	d.wantGone(byKey("c"))
+	g.wantEqual("purged", g.purge(store.Dead, 500, append(slices.Clone(of[0][1:]), of[1]...)...), 9)
+	g.wantFound("a", of[0][0], store.Dead)
+	g.wantGone(byKey("b"))
+	g.wantPushed(g.redrive(of[2][4], of[0][0]), store.CodeOK, store.CodeOK)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.wantGone(byKey("a"))
+	g.wantFound("c", of[2][3], store.Dead)
+	g.wantEqual("purged", g.purge(store.Dead, 500), 4)
+	g.wantGone(byKey("c"))
 }
 
-func testKeyFull(d *desk) {
-	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(1))})
-	id := d.send(key("k"))
-	d.wantPushed(d.push(d.message(key("k"))), store.CodeFull)
-	d.wantPushed(d.push(d.message()), store.CodeFull)
-	d.wantState(id, store.Ready)
+func testKeyFull(g *rig) {
+	g.configure(store.Change{Create: true, MaxMessages: pointer(int64(1))})
+	id := g.send(key("k"))
+	g.wantPushed(g.push(g.message(key("k"))), store.CodeFull)
+	g.wantPushed(g.push(g.message()), store.CodeFull)
+	g.wantState(id, store.Ready)
 }
 
 // A message that replaces another is accepted by a full partition.
-func testReplaceFull(d *desk) {
-	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(2))})
-	old, other := d.send(key("k")), d.send(key("other"))
-	d.configure(store.Change{MaxMessages: pointer(int64(1))})
-	m := d.message(key("k"), replacing)
-	d.wantPushed(d.push(m, d.message(key("new"), replacing)), store.CodeOK, store.CodeFull)
-	d.wantGone(byID(old))
-	d.wantState(m.ID, store.Ready)
-	d.takeOf(other)
-	d.wantPushed(d.push(d.message(key("other"), replacing)), store.CodeFull)
-	d.wantCounters(store.Counters{Sent: 3, Delivered: 1, Replaced: 1})
+func testReplaceFull(g *rig) {
+	g.configure(store.Change{Create: true, MaxMessages: pointer(int64(2))})
+	old, other := g.send(key("k")), g.send(key("other"))
+	g.configure(store.Change{MaxMessages: pointer(int64(1))})
+	m := g.message(key("k"), replacing)
+	g.wantPushed(g.push(m, g.message(key("new"), replacing)), store.CodeOK, store.CodeFull)
+	g.wantGone(byID(old))
+	g.wantState(m.ID, store.Ready)
+	g.takeOf(other)
+	g.wantPushed(g.push(g.message(key("other"), replacing)), store.CodeFull)
+	g.wantCounters(store.Counters{Sent: 3, Delivered: 1, Replaced: 1})
 }

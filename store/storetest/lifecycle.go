@@ -8,77 +8,76 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// call is one method of the port with valid arguments, that must change nothing
-// when the method refuses to work.
+// call calls one method of the port with valid arguments.
 type call struct {
 	name string
 	do   func(ctx context.Context) error
 }
 
 // allCalls are all methods of the port but Close.
-func (d *desk) allCalls() []call {
-	return append(d.calls(), call{"queues", func(ctx context.Context) error { _, err := d.s.Queues(ctx); return err }})
+func (g *rig) allCalls() []call {
+	return append(g.calls(), call{"queues", func(ctx context.Context) error { _, err := g.s.Queues(ctx); return err }})
 }
 
 // calls are the methods that are about one queue.
-func (d *desk) calls() []call {
-	id := d.message().ID
+func (g *rig) calls() []call {
+	id := g.message().ID
 	return []call{
 		{"push", func(ctx context.Context) error {
-			_, err := d.s.Push(ctx, d.p, d.pushRequest(d.message()))
+			_, err := g.s.Push(ctx, g.p, g.pushRequest(g.message()))
 			return err
 		}},
 		{"claim", func(ctx context.Context) error {
-			_, err := d.s.Claim(ctx, d.p, d.claimRequest("c", 1))
+			_, err := g.s.Claim(ctx, g.p, g.claimRequest("c", 1))
 			return err
 		}},
 		{"settle", func(ctx context.Context) error {
-			_, err := d.s.Settle(ctx, d.p, store.SettleRequest{Verdict: store.Ack, Items: []store.Settlement{{Receipt: store.Receipt{ID: id, Attempt: 1}}}})
+			_, err := g.s.Settle(ctx, g.p, store.SettleRequest{Verdict: store.Ack, Items: []store.Settlement{{Receipt: store.Receipt{ID: id, Attempt: 1}}}})
 			return err
 		}},
 		{"extend", func(ctx context.Context) error {
-			_, err := d.s.Extend(ctx, d.p, store.ExtendRequest{Receipts: []store.Receipt{{ID: id, Attempt: 1}}, Lease: longLease})
+			_, err := g.s.Extend(ctx, g.p, store.ExtendRequest{Receipts: []store.Receipt{{ID: id, Attempt: 1}}, Lease: longLease})
 			return err
 		}},
 		{"cancel", func(ctx context.Context) error {
-			_, err := d.s.Cancel(ctx, d.p, store.CancelRequest{Caller: "m", Number: d.number("m"), Refs: []store.Ref{byID(id)}})
+			_, err := g.s.Cancel(ctx, g.p, store.CancelRequest{Caller: "m", Number: g.number("m"), Refs: []store.Ref{byID(id)}})
 			return err
 		}},
 		{"reschedule", func(ctx context.Context) error {
-			_, err := d.s.Reschedule(ctx, d.p, store.RescheduleRequest{Caller: "m", Number: d.number("m"), Moves: []store.Move{{Ref: byID(id)}}})
+			_, err := g.s.Reschedule(ctx, g.p, store.RescheduleRequest{Caller: "m", Number: g.number("m"), Moves: []store.Move{{Ref: byID(id)}}})
 			return err
 		}},
-		{"get", func(ctx context.Context) error { _, err := d.s.Get(ctx, d.p, byID(id)); return err }},
+		{"get", func(ctx context.Context) error { _, err := g.s.Get(ctx, g.p, byID(id)); return err }},
 		{"list", func(ctx context.Context) error {
-			_, err := d.s.List(ctx, d.p, store.ListRequest{State: store.Ready, Limit: 1})
+			_, err := g.s.List(ctx, g.p, store.ListRequest{State: store.Ready, Limit: 1})
 			return err
 		}},
-		{"stats", func(ctx context.Context) error { _, err := d.s.Stats(ctx, d.p.Queue); return err }},
+		{"stats", func(ctx context.Context) error { _, err := g.s.Stats(ctx, g.p.Queue); return err }},
 		{"redrive", func(ctx context.Context) error {
-			_, err := d.s.Redrive(ctx, d.p, store.RedriveRequest{Caller: "m", Number: d.number("m"), Items: redrives(id)})
+			_, err := g.s.Redrive(ctx, g.p, store.RedriveRequest{Caller: "m", Number: g.number("m"), Items: redrives(id)})
 			return err
 		}},
 		{"purge", func(ctx context.Context) error {
-			_, err := d.s.Purge(ctx, d.p, store.PurgeRequest{Caller: "m", Number: d.number("m"), State: store.Ready, All: true, Limit: 1})
+			_, err := g.s.Purge(ctx, g.p, store.PurgeRequest{Caller: "m", Number: g.number("m"), State: store.Ready, All: true, Limit: 1})
 			return err
 		}},
 		{"configure", func(ctx context.Context) error {
-			_, err := d.s.Configure(ctx, d.p.Queue, store.Change{Create: true})
+			_, err := g.s.Configure(ctx, g.p.Queue, store.Change{Create: true})
 			return err
 		}},
 		{"delete queue", func(ctx context.Context) error {
-			return d.s.DeleteQueue(ctx, d.p.Queue, store.DeleteRequest{Force: true})
+			return g.s.DeleteQueue(ctx, g.p.Queue, store.DeleteRequest{Force: true})
 		}},
 		{"heartbeat", func(ctx context.Context) error {
-			return d.s.Heartbeat(ctx, d.p.Queue, store.HeartbeatRequest{Consumer: "c", TTL: 1000})
+			return g.s.Heartbeat(ctx, g.p.Queue, store.HeartbeatRequest{Consumer: "c", TTL: 1000})
 		}},
 		{"leave", func(ctx context.Context) error {
-			return d.s.Leave(ctx, d.p, store.LeaveRequest{Consumers: []string{"c"}})
+			return g.s.Leave(ctx, g.p, store.LeaveRequest{Consumers: []string{"c"}})
 		}},
-		{"now", func(ctx context.Context) error { _, err := d.s.Now(ctx, d.p); return err }},
-		{"consumers", func(ctx context.Context) error { _, err := d.s.Consumers(ctx, d.p.Queue); return err }},
+		{"now", func(ctx context.Context) error { _, err := g.s.Now(ctx, g.p); return err }},
+		{"consumers", func(ctx context.Context) error { _, err := g.s.Consumers(ctx, g.p.Queue); return err }},
 		{"check", func(ctx context.Context) error {
-			_, err := d.s.Check(ctx, d.p, store.CheckRequest{Limit: 1})
+			_, err := g.s.Check(ctx, g.p, store.CheckRequest{Limit: 1})
 			return err
 		}},
 	}
@@ -94,54 +93,54 @@ func lifecycle() []testCase {
 	}
 }
 
-func testEndedContext(d *desk) {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(d.t.Context()))
+func testEndedContext(g *rig) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(g.t.Context()))
 	cancel()
-	for _, c := range d.allCalls() {
+	for _, c := range g.allCalls() {
 		if err := c.do(ctx); !errors.Is(err, context.Canceled) {
-			d.t.Errorf("%s: %v, want %v", c.name, err, context.Canceled)
+			g.t.Errorf("%s: %v, want %v", c.name, err, context.Canceled)
 		}
 	}
-	d.wantNoQueues()
+	g.wantNoQueues()
 }
 
-func testPastDeadline(d *desk) {
-	ctx, cancel := context.WithDeadline(context.WithoutCancel(d.t.Context()), time.Unix(1, 0))
+func testPastDeadline(g *rig) {
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(g.t.Context()), time.Unix(1, 0))
 	defer cancel()
-	for _, c := range d.allCalls() {
+	for _, c := range g.allCalls() {
 		if err := c.do(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			d.t.Errorf("%s: %v, want %v", c.name, err, context.DeadlineExceeded)
+			g.t.Errorf("%s: %v, want %v", c.name, err, context.DeadlineExceeded)
 		}
 	}
-	d.wantNoQueues()
+	g.wantNoQueues()
 }
 
 // wantNoQueues fails if anything was written to the fresh store.
-func (d *desk) wantNoQueues() {
-	d.t.Helper()
-	all, err := d.s.Stats(d.t.Context(), "")
-	d.noError("stats", err)
-	d.wantEqual("queues", len(all), 0)
+func (g *rig) wantNoQueues() {
+	g.t.Helper()
+	all, err := g.s.Stats(g.t.Context(), "")
+	g.noError("stats", err)
+	g.wantEqual("queues", len(all), 0)
 }
 
-func testClose(d *desk) {
-	d.send()
+func testClose(g *rig) {
+	g.send()
 	for range 2 {
-		d.noError("close", d.s.Close())
+		g.noError("close", g.s.Close())
 	}
-	for _, c := range d.allCalls() {
-		if err := c.do(d.t.Context()); !errors.Is(err, store.ErrClosed) {
-			d.t.Errorf("%s: %v, want %v", c.name, err, store.ErrClosed)
+	for _, c := range g.allCalls() {
+		if err := c.do(g.t.Context()); !errors.Is(err, store.ErrClosed) {
+			g.t.Errorf("%s: %v, want %v", c.name, err, store.ErrClosed)
 		}
 	}
-	err := d.s.Watch(d.t.Context(), d.p.Queue, func(store.Event) {})
-	d.wantError("watch", err, store.ErrClosed)
+	err := g.s.Watch(g.t.Context(), g.p.Queue, func(store.Event) {})
+	g.wantError("watch", err, store.ErrClosed)
 }
 
-func testCloseEndsWatch(d *desk) {
+func testCloseEndsWatch(g *rig) {
 	began, done := make(chan struct{}, 1), make(chan error, 1)
 	go func() {
-		done <- d.s.Watch(context.WithoutCancel(d.t.Context()), d.p.Queue, func(store.Event) {
+		done <- g.s.Watch(context.WithoutCancel(g.t.Context()), g.p.Queue, func(store.Event) {
 			select {
 			case began <- struct{}{}:
 			default:
@@ -151,43 +150,43 @@ func testCloseEndsWatch(d *desk) {
 	select {
 	case <-began:
 	case <-time.After(eventTimeout):
-		d.t.Fatalf("no event within %v", eventTimeout)
+		g.t.Fatalf("no event within %v", eventTimeout)
 	}
-	d.noError("close", d.s.Close())
+	g.noError("close", g.s.Close())
 	select {
 	case err := <-done:
-		d.wantError("watch", err, store.ErrClosed)
+		g.wantError("watch", err, store.ErrClosed)
 	case <-time.After(eventTimeout):
-		d.t.Fatalf("the watch goes on %v after the store was closed", eventTimeout)
+		g.t.Fatalf("Watch has not returned %v after the store was closed", eventTimeout)
 	}
 }
 
-// The answers about a queue that nobody made, and that asking does not make it.
-func testUnknownQueue(d *desk) {
-	res := d.takeNothing("c")
-	d.wantEqual("wait", res.Wait, store.MaxWait)
-	id := d.message().ID
+// Each method answers for a queue that does not exist, and does not make it.
+func testUnknownQueue(g *rig) {
+	res := g.takeNothing("c")
+	g.wantEqual("wait", res.Wait, store.MaxWait)
+	id := g.message().ID
 	for _, v := range verdicts {
-		d.wantSettled(v, store.Receipt{ID: id, Attempt: 1}, store.CodeGone)
+		g.wantSettled(v, store.Receipt{ID: id, Attempt: 1}, store.CodeGone)
 	}
-	d.wantCodes("cancel", d.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id)}, store.Move{Ref: byKey("k")}), store.CodeNotFound, store.CodeNotFound)
-	d.wantPushed(d.redrive(id), store.CodeNotFound)
-	d.wantEqual("purged", d.purge(store.Ready, 10), 0)
-	d.wantNoQueues()
+	g.wantCodes("cancel", g.cancel(byID(id), byKey("k")), store.CodeNotFound, store.CodeNotFound)
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id)}, store.Move{Ref: byKey("k")}), store.CodeNotFound, store.CodeNotFound)
+	g.wantPushed(g.redrive(id), store.CodeNotFound)
+	g.wantEqual("purged", g.purge(store.Ready, 10), 0)
+	g.wantNoQueues()
 }
 
-// audits holds Check itself: it is silent about every sound state of a message.
+// audits are the tests of Check: it reports no problem for a correct message in any state.
 func audits() []testCase {
-	return []testCase{{"EveryStateIsSound", "", func(d *desk) {
+	return []testCase{{"EveryStateIsSound", "", func(g *rig) {
 		for i := range 8 {
 			k := []func(*store.Message){key(string(rune('a' + i)))}[:i%2]
-			d.dead(k...)
-			d.wantSettled(store.Nack, d.takeOf(d.send(k...)), store.CodeOK)
-			d.wantSettled(store.Release, d.take("c").Receipt, store.CodeOK)
-			d.cancel(byID(d.take("c").Receipt.ID))
-			d.send(append(k, delay(hour), ttl(2*hour), key(string(rune('A'+i))))...)
-			Audit(d.t, d.s, d.p.Queue)
+			g.dead(k...)
+			g.wantSettled(store.Nack, g.takeOf(g.send(k...)), store.CodeOK)
+			g.wantSettled(store.Release, g.take("c").Receipt, store.CodeOK)
+			g.cancel(byID(g.take("c").Receipt.ID))
+			g.send(append(k, delay(hour), ttl(2*hour), key(string(rune('A'+i))))...)
+			Audit(g.t, g.s, g.p.Queue)
 		}
 	}}}
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// model is one partition as the state diagram has it: one map of messages and no
-// index. It is written from the documents, not from any store, and slow on purpose.
-// Its clock stands still during a call.
+// model is one partition that implements the state diagram with one map of messages and no index.
+// It follows the documents, not a store, and is slow and simple on purpose. Its clock does not
+// advance during a call.
 type model struct {
 	now       int64 // unix µs
 	paused    bool
@@ -28,7 +28,7 @@ type model struct {
 	managers  map[string]manageMemory
 	counters  store.Counters
 	gone      map[store.ID]remembered
-	latest    int64      // the latest instant that there was, ms
+	latest    int64      // the latest time of the clock so far, ms
 	crashed   []store.ID // what the last sweep put back after a start
 	deaths    int
 }
@@ -51,7 +51,7 @@ type entry struct {
 	reopened   bool   // since it was leased
 	suspicion  store.Suspicion
 	death      int  // dead or done: the number of its death or end
-	letter     bool // of an occurrence of another message, whose key it names
+	letter     bool // made of an occurrence of a recurring message, whose key it names
 	how        store.Ending
 }
 
@@ -78,8 +78,8 @@ type manageMemory struct {
 	removed int // by a purge
 }
 
-// anyWait stands where the port leaves the wait open: in the answer to a repeated
-// claim while the queue is paused. The next claim reports it.
+// anyWait is a Wait that the port does not specify: that of the answer to a repeated claim while
+// the queue is paused.
 const anyWait = -1
 
 func newModel(now time.Time) *model {
@@ -92,7 +92,7 @@ func newModel(now time.Time) *model {
 func (m *model) floor() int64 { return m.now / 1000 }
 func (m *model) ceil() int64  { return (m.now + 999) / 1000 }
 
-// due is when something is due that was asked for after a delay, or at an instant.
+// due returns the due time for a requested instant or, if that is 0, delay.
 func (m *model) due(instant, delay int64) int64 {
 	switch {
 	case instant != 0:
@@ -121,7 +121,7 @@ func (m *model) find(r store.Ref) *entry {
 	return m.messages[r.ID]
 }
 
-// look finds a message to be read: one that is done if there is no other.
+// look finds the message that a read returns: a done one only if there is no live one.
 func (m *model) look(r store.Ref) *entry {
 	if e := m.find(r); e != nil {
 		return e
@@ -165,7 +165,7 @@ func (m *model) inOrder(state store.State) []*entry {
 	return all
 }
 
-// finish ends a message, which is kept for a while if the queue has a history.
+// finish ends a message, and keeps it as done if the queue has a history.
 func (m *model) finish(e *entry, how store.Ending, counter *int64) {
 	m.remove(e, counter)
 	if m.history == 0 {
@@ -180,7 +180,7 @@ func (m *model) finish(e *entry, how store.Ending, counter *int64) {
 	m.shed(1)
 }
 
-// shed removes done messages that are over age or too many, the oldest first.
+// shed removes the done messages that are over the limits of age or number, the oldest first.
 func (m *model) shed(most int) {
 	done := m.inOrder(store.Done)
 	limit := store.Settings{Partitions: 1, History: m.history, MaxHistory: m.mostDone}.DonePerPartition()
@@ -376,8 +376,8 @@ func (m *model) sweep() {
 	}
 }
 
-// trim removes the dead messages that are over age or too many, the oldest first. Tests
-// have too few of them for the limit of a single claim.
+// trim removes the dead messages that are over the limits of age or number, the oldest first. Tests
+// never have more of them than one claim removes.
 func (m *model) trim() {
 	dead := m.inOrder(store.Dead)
 	for i, e := range dead {
@@ -402,15 +402,14 @@ func (m *model) lose(e *entry) {
 	e.suspicion = store.Crashed
 	m.crashed = append(m.crashed, e.ID)
 	due := m.floor() + store.CrashDelay(e.ID, e.deliveries, e.failures)
-	if e.Repeat != "" { // there is no knowing here when it is due next
+	if e.Repeat != "" { // the store does not know when it is due next
 		e.state, e.at, e.begun = store.Scheduled, due, false
 		return
 	}
 	m.failOver(e, due)
 }
 
-// failOver makes a message that failed wait until due, or dead when its attempts
-// are used up.
+// failOver schedules a message that failed, or makes it dead when its attempts are used up.
 func (m *model) failOver(e *entry, due int64) {
 	if e.failures >= e.MaxAttempts {
 		m.die(e)
@@ -424,7 +423,7 @@ func (m *model) holds(r store.Receipt) bool {
 	return e != nil && e.state == store.Leased && e.receipt() == r
 }
 
-// wait is how long it is until the next message is due or the next lease runs out.
+// wait returns the time until the next message is due or the next lease runs out.
 func (m *model) wait() time.Duration {
 	next := m.now + store.MaxWait.Microseconds()
 	for _, e := range m.messages {
@@ -435,9 +434,8 @@ func (m *model) wait() time.Duration {
 	return time.Duration(max(next-m.now, 0)) * time.Microsecond
 }
 
-// settle returns a code for each item, and the codes as they would be had the items
-// with spent receipts come last: the port leaves open when in a batch a store looks
-// at those, which change nothing.
+// settle returns a code for each item, and the codes that result if items with spent receipts are
+// handled after the others. The port allows both, as these items change nothing.
 func (m *model) settle(r store.SettleRequest) (codes, late []store.Code) {
 	codes = make([]store.Code, len(r.Items))
 	var spent []int
@@ -508,7 +506,7 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 	return store.CodeOK
 }
 
-// again ends an occurrence of a message and makes it due for another one.
+// again ends an occurrence of a message and schedules the next one.
 func (m *model) again(e *entry, item store.Settlement) store.Code {
 	next := item.Following()
 	due := m.due(next.Due, item.Delay)
@@ -533,7 +531,7 @@ func (m *model) again(e *entry, item store.Settlement) store.Code {
 	return store.CodeOK
 }
 
-// settleAgain answers a verdict on a receipt that is not that of a current delivery.
+// settleAgain returns the code for a receipt that is not that of a current delivery.
 func (m *model) settleAgain(r store.Receipt, v store.Verdict) store.Code {
 	e := m.messages[r.ID]
 	switch {

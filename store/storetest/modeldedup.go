@@ -2,7 +2,7 @@ package storetest
 
 import "github.com/dueq-dev/dueq/store"
 
-// The model's memory of messages that are gone.
+// This file has what the model remembers of messages that are gone.
 
 // sentBefore returns the message that a push repeats.
 func (m *model) sentBefore(msg store.Message) (id store.ID, ok bool) {
@@ -25,7 +25,7 @@ func (m *model) sentBefore(msg store.Message) (id store.ID, ok bool) {
 	return store.ID{}, false
 }
 
-// remembers returns how many messages are remembered at least.
+// remembers returns the least number of messages that a store must remember.
 func (m *model) remembers() (n int64) {
 	for _, r := range m.gone {
 		if r.until > max(m.floor(), m.latest) {
@@ -35,8 +35,8 @@ func (m *model) remembers() (n int64) {
 	return n
 }
 
-// certain reports whether what is remembered does not depend on when a store forgets what is
-// over: the clock may have been set back since.
+// certain reports whether the clock has never been set back. If it has, a store may have forgotten
+// messages whose time is not over any more.
 func (m *model) certain(id store.ID, name store.DedupID) bool {
 	for other, r := range m.gone {
 		if (other == id || !name.IsZero() && r.name == name) && r.until > m.floor()-1 && r.until <= m.latest {
@@ -46,8 +46,8 @@ func (m *model) certain(id store.ID, name store.DedupID) bool {
 	return true
 }
 
-// dedup gives a message of a push names and a time to be remembered for, or makes it the
-// repetition of one that is gone.
+// dedup gives a message of a push a dedup id and a time to be remembered for, or makes it the
+// repetition of a message that is gone.
 func (r *trial) dedup(m *store.Message, s step, pick int) {
 	if id := r.pickID(pick); s.Flag && pick%3 == 1 && r.m.gone[id].until > r.m.floor() && r.m.certain(id, store.DedupID{}) {
 		m.ID = id

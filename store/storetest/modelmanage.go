@@ -6,9 +6,10 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// The model's cancels, reschedules, redrives and purges.
+// This file has the model's Cancel, Reschedule, Redrive and Purge.
 
-// numbered does something to n items, one after the other, unless the call was made before.
+// numbered returns the remembered results of a call that is repeated, or else calls do for n items
+// in order.
 func (m *model) numbered(caller string, number uint64, n int, do func(i int) store.PushResult) []store.PushResult {
 	memory, known := m.managers[caller]
 	switch {

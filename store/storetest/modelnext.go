@@ -6,9 +6,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// What the model knows of messages that follow a delivery.
+// This file has the model's Next.
 
-// next acks a message and stores others, or changes nothing.
+// next acks a message and stores the others, or changes nothing.
 func (m *model) next(item store.Settlement) store.Code {
 	if !m.holds(item.Receipt) {
 		return m.followedBefore(item)
@@ -35,7 +35,7 @@ func (m *model) next(item store.Settlement) store.Code {
 	return store.CodeOK
 }
 
-// followedBefore answers for a receipt that is not that of a current delivery.
+// followedBefore returns the code for a receipt that is not that of a current delivery.
 func (m *model) followedBefore(item store.Settlement) store.Code {
 	if m.messages[item.Receipt.ID] != nil {
 		return store.CodeLeaseLost
@@ -51,7 +51,7 @@ func (m *model) followedBefore(item store.Settlement) store.Code {
 	return store.CodeGone
 }
 
-// clone returns the model as it is, to go back to.
+// clone returns a copy of the model, to restore it.
 func (m *model) clone() *model {
 	c := *m
 	c.gone = maps.Clone(m.gone)

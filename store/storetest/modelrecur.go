@@ -2,9 +2,9 @@ package storetest
 
 import "github.com/dueq-dev/dueq/store"
 
-// What the model knows of recurring messages.
+// This file has the model's recurring messages.
 
-// declare makes a recurring message what another one is, unless its schedule is the same.
+// declare gives a recurring message the content and schedule of m, unless its schedule is the same.
 func (m *model) declare(e *entry, msg store.Message, due int64) {
 	if e.Repeat == msg.Repeat {
 		return
@@ -20,7 +20,7 @@ func (m *model) declare(e *entry, msg store.Message, due int64) {
 	}
 }
 
-// part makes a dead letter of an occurrence that failed for good, and the message due for the
+// part makes a dead letter of an occurrence that failed for good, and schedules the message for the
 // next one.
 func (m *model) part(e *entry, v store.Verdict, item store.Settlement) store.Code {
 	due := m.due(item.Next.Due, 0)

@@ -17,9 +17,8 @@ import (
 
 var modelSteps = flag.Int("storetest.steps", 0, "storetest: operations of one run of the model test, on average (0: what the adapter asks for)")
 
-// runModel drives random operations on the store and on the model, faults included,
-// and compares every answer and, after each of them, everything that can be seen.
-// Each run has a queue of its own.
+// runModel makes random operations, faults included, on the store and on the model. It compares
+// every answer and, after each operation, all that the store shows. Each run has a queue of its own.
 func runModel(t *testing.T, h Harness) {
 	steps := h.ModelSteps
 	if steps == 0 {
@@ -49,21 +48,21 @@ func runModel(t *testing.T, h Harness) {
 	Audit(t, h.Store)
 }
 
-// step is one thing that happens in a run. Numbers pick things among those there
-// are, so a step means something whatever came before it.
+// step is one operation of a run. Its numbers choose among the messages and receipts that exist, so
+// that each step is valid after any others.
 type step struct {
 	Do      string
 	Who     int   // producer or consumer
 	Count   int   // items, or deliveries wanted
-	Pick    []int // messages, receipts: the how many-th last one
+	Pick    []int // messages, receipts: counted from the last one
 	Key     int
 	Span    int // see spans
 	Verdict int
 	Flag    bool
 }
 
-// actions, each as often as it is to come up among the others. The first does
-// nothing: a failing run is made smaller with it.
+// actions, each as often as its probability demands. The first does nothing: rapid shrinks failing
+// runs to it.
 var actions = strings.Fields(`
 	rest push push push push push claim claim claim claim claim settle settle settle settle settle settle
 	cancel cancel reschedule reschedule redrive redrive purge configure delete time time time
@@ -82,8 +81,8 @@ func drawStep(t *rapid.T) step {
 	}
 }
 
-// uniform draws 0 to n-1. Rapid's own ranges prefer their ends so much that a step
-// late in the list would hardly ever be made.
+// uniform draws 0 to n-1. Rapid's own ranges prefer their ends, so that actions in the middle of
+// the list would hardly ever be drawn.
 func uniform(t *rapid.T, n int) int {
 	value, size := 0, 1
 	for ; size < 4*n; size *= 2 {
@@ -95,8 +94,8 @@ func uniform(t *rapid.T, n int) int {
 	return value * n / size
 }
 
-// spans of delays and clock steps, ms. With a real clock things are due now or
-// long after the test, so that its course does not matter.
+// spans of delays and clock steps, ms. With a real clock, messages are due now or long after the
+// test, so that the duration of the test does not matter.
 var (
 	manualSpans = [10]int64{0, 0, 0, 1, 7, 100, 1000, 5000, 60_000, hour}
 	realSpans   = [10]int64{0, 0, 0, 0, 0, 0, hour, hour, 2 * hour, 3 * hour}
@@ -104,7 +103,7 @@ var (
 	clockSteps  = [10]int64{1, 7, 100, 999, 1000, 1001, 5000, 60_000, -1000, -60_000} // µs are added
 )
 
-// run does one step on the store and the model.
+// run makes one step on the store and the model.
 func (r *trial) run(i int, s step) {
 	if s.Do == actions[0] {
 		return
@@ -134,8 +133,8 @@ func (r *trial) push(s step) {
 	r.call(pushCall(r, store.PushRequest{Producer: fmt.Sprintf("p%d", s.Who), Number: r.number(fmt.Sprintf("p%d", s.Who)), Messages: messages}))
 }
 
-// message makes the i-th message of a push: mostly a new one, at times one that is
-// there already, as it was or with another body.
+// message makes the i-th message of a push: usually a new one, sometimes one that has been sent
+// before, as it was or with another body.
 func (r *trial) message(s step, i int) store.Message {
 	pick := s.Pick[i]
 	if e := r.m.messages[r.pickID(pick)]; e != nil && s.Flag && pick%3 == 0 {
@@ -204,12 +203,12 @@ func (r *trial) settle(s step) {
 	r.call(settleCall(r, request))
 }
 
-// next settles deliveries with messages behind them.
+// next settles deliveries with Next.
 func (r *trial) next(s step) {
 	request, ending := store.SettleRequest{Verdict: store.Next}, map[store.ID]bool{}
 	var receipts []store.Receipt
 	for _, pick := range s.Pick[:s.Count] {
-		if receipt := r.pickReceipt(pick); !ending[receipt.ID] { // in which order a store looks at equal ones is left open
+		if receipt := r.pickReceipt(pick); !ending[receipt.ID] { // the port does not specify the order for equal receipts
 			receipts, ending[receipt.ID] = append(receipts, receipt), true
 		}
 	}
@@ -231,7 +230,7 @@ func (r *trial) next(s step) {
 	}
 }
 
-// occurrence makes the details of an Again: at times with a new body, a TTL, or an instant.
+// occurrence makes the Occurrence of an Again: sometimes with a new body, a TTL, or an instant.
 func (r *trial) occurrence(s step, pick int) *store.Occurrence {
 	o := &store.Occurrence{NewBody: pick%2 == 0}
 	if o.NewBody {
@@ -253,8 +252,8 @@ func (r *trial) occurrence(s step, pick int) *store.Occurrence {
 	return o
 }
 
-// following makes what follows an occurrence that fails for good, of the schedule that the
-// message has or of another one.
+// following makes the occurrence that follows one that fails for good, with the schedule that the
+// message has or with another one.
 func (r *trial) following(s step) *store.Occurrence {
 	o := &store.Occurrence{Due: r.instant(s), Repeat: schedules[1+s.Key%2]}
 	if s.Pick[3] == 0 {
@@ -263,7 +262,7 @@ func (r *trial) following(s step) *store.Occurrence {
 	return o
 }
 
-// ref names a message by its id, or some message by a key.
+// ref returns a reference to a message, by its id or by a key.
 func (r *trial) ref(s step, i int) store.Ref {
 	if s.Flag && i == 0 {
 		return byKey(fmt.Sprintf("k%d", s.Key))
@@ -271,7 +270,7 @@ func (r *trial) ref(s step, i int) store.Ref {
 	return byID(r.pickID(s.Pick[i]))
 }
 
-// manager is one who cancels, reschedules, redrives and purges.
+// manager returns the name of a caller of Cancel, Reschedule, Redrive and Purge.
 func (r *trial) manager(s step) (caller string, number uint64) {
 	caller = fmt.Sprintf("m%d", s.Pick[0]%2)
 	return caller, r.number(caller)
@@ -302,7 +301,7 @@ func (r *trial) reschedule(s step) {
 	r.call(rescheduleCall(r, store.RescheduleRequest{Caller: caller, Number: number, Moves: moves}))
 }
 
-// instant is a due time in the past or in the future; with a real clock not near now.
+// instant returns a due time in the past or in the future; with a real clock not near now.
 func (r *trial) instant(s step) int64 {
 	switch {
 	case s.Pick[2]%2 == 1:
@@ -336,14 +335,14 @@ func (r *trial) purge(s step) {
 	r.call(purgeCall(r, request))
 }
 
-// configure pauses, resumes, or limits the messages, the dead ones too; mostly it opens the
-// queue again.
+// configure pauses or resumes the queue, or limits its live or dead messages; usually it removes
+// pause and limits.
 func (r *trial) configure(s step) {
 	change := store.Change{Create: true, Paused: pointer(s.Flag && s.Key > 2), MaxMessages: pointer(int64(0))}
 	if s.Who == 0 {
 		change.MaxMessages = pointer(int64(s.Pick[0] + 1))
 	}
-	if s.Pick[2]%2 == 0 { // mostly it stays as it is
+	if s.Pick[2]%2 == 0 { // usually it is not changed
 		change.History, change.MaxHistory = pointer(r.history(s)), pointer(int64(s.Pick[3]))
 	}
 	change.DeadRetention, change.MaxDead = pointer(int64(0)), pointer(int64(0))
@@ -356,7 +355,7 @@ func (r *trial) configure(s step) {
 	r.call(configureCall(r, change))
 }
 
-// deleteQueue deletes the queue, mostly only if it is empty, and makes another one. Calls of
+// deleteQueue deletes the queue, usually only if it is empty, and makes another one. Calls from
 // before are not repeated: a store need not remember them.
 func (r *trial) deleteQueue(s step) {
 	force := s.Flag && s.Key == 0
@@ -375,7 +374,7 @@ func (r *trial) deleteQueue(s step) {
 	r.makeQueue()
 }
 
-// history is for how long done messages are kept: mostly they are.
+// history returns how long done messages are kept; usually they are.
 func (r *trial) history(s step) int64 {
 	switch {
 	case s.Pick[1]%4 == 0:
@@ -386,7 +385,7 @@ func (r *trial) history(s step) int64 {
 	return manualSpans[5+s.Span/2]
 }
 
-// time lets some pass, or takes some back, or makes all leases run out.
+// time advances the clock, sets it back, or makes all leases run out.
 func (r *trial) time(s step) {
 	if r.h.Advance != nil {
 		r.advance(clockSteps[s.Span], int64(s.Pick[0])*77)
@@ -399,8 +398,8 @@ func (r *trial) time(s step) {
 	r.adoptLeases()
 }
 
-// reopen goes on with another store on the same data. Claims of before are not
-// repeated: a store may remember those that got nothing in the process only.
+// reopen continues with another store on the same data. Claims from before are not repeated: a
+// store may keep those that got nothing in memory only.
 func (r *trial) reopen(step) {
 	if r.h.Reopen != nil {
 		r.s = r.h.Reopen(r.outer)

@@ -2,9 +2,9 @@ package storetest
 
 import "github.com/dueq-dev/dueq/store"
 
-// What can be seen of the model.
+// This file returns what the model shows.
 
-// settings returns those of the queue.
+// settings returns the settings of the queue.
 func (m *model) settings() store.Settings {
 	return store.Settings{
 		Partitions: 1, MaxBody: store.DefaultMaxBody, MaxMessages: m.most, Paused: m.paused,
@@ -12,7 +12,7 @@ func (m *model) settings() store.Settings {
 	}
 }
 
-// stateOf tells ready from scheduled.
+// stateOf returns the state of an entry: Ready if it is scheduled and due.
 func (m *model) stateOf(e *entry) store.State {
 	if e.state == store.Scheduled && e.at <= m.floor() {
 		return store.Ready
@@ -20,7 +20,7 @@ func (m *model) stateOf(e *entry) store.State {
 	return e.state
 }
 
-// records returns what List is to return.
+// records returns what List must return.
 func (m *model) records(state store.State) []store.Record {
 	kept := state
 	if state == store.Ready {

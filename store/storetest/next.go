@@ -8,7 +8,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// following holds what the verdict Next promises.
+// following are the tests of the verdict Next.
 func following() []testCase {
 	return []testCase{
 		{"AckedAndStoredTogether", "", testNextTogether},
@@ -23,398 +23,296 @@ func following() []testCase {
 		{"FullPartitionTakesOneForTheDelivery", "", testNextFullPartition},
 		{"KeyPassesOn", "", testNextKey},
 		{"KeyOfAnotherIsReplaced", "", testNextReplaces},
-		{"KeyOfAnExpiredOneIsFree", "", testNextExpired},
-		{"KnownOnesCountAsStored", "", testNextKnown},
+		{"KeyOfAnExpiredMessageIsFree", "", testNextExpired},
+		{"KnownMessagesCountAsStored", "", testNextKnown},
 		{"DedupIDOfTheDelivery", "", testNextDedupID},
-		{"RecurringOneIsDeclared", "", testNextDeclares},
-		{"RecurringOneIsDeclaredAndAckedInACall", "", testNextDeclaresAcked},
+		{"RecurringMessageIsDeclared", "", testNextDeclares},
+		{"RecurringMessageIsDeclaredAndAckedInACall", "", testNextDeclaresAcked},
 		{"CancelledIsDone", "", testNextCancelled},
 		{"DeliveryBecomesDone", "", testNextHistory},
 		{"LargestCall", "", testNextLargest},
 		{"Wakes", "", testNextWakes},
 		{"BadMessages", "", testNextBad},
 		{"SurvivesReopen", reopening, testNextReopen},
-		{"FullStoreRefusesNewOnes", fillingUp, testNextFullStore},
+		{"FullStoreRefusesNewMessages", fillingUp, testNextFullStore},
 	}
 }
 
-// next returns the settlement that ends a delivery with messages behind it.
+// next returns the settlement that acks a delivery and stores messages.
 func next(r store.Receipt, messages ...store.Message) store.Settlement {
 	return store.Settlement{Receipt: r, Messages: messages}
 }
 
-// follow ends deliveries with Next, in one call, and wants a code for each.
-func (d *desk) follow(items []store.Settlement, want ...store.Code) {
-	d.t.Helper()
-	d.wantCodes("next", d.settleAs(store.SettleRequest{Verdict: store.Next, Items: items}), want...)
+// follow settles deliveries with Next, in one call, and fails unless the codes are want.
+func (g *rig) follow(items []store.Settlement, want ...store.Code) {
+	g.t.Helper()
+	g.wantCodes("next", g.settleAs(store.SettleRequest{Verdict: store.Next, Items: items}), want...)
 }
 
-func (d *desk) followOne(item store.Settlement, want store.Code) {
-	d.t.Helper()
-	d.follow([]store.Settlement{item}, want)
+func (g *rig) followOne(item store.Settlement, want store.Code) {
+	g.t.Helper()
+	g.follow([]store.Settlement{item}, want)
 }
 
-// still runs a call that must change nothing that can be seen.
-func (d *desk) still(what string, call func()) {
-	d.t.Helper()
+// still fails if a call changes anything that the port shows.
+func (g *rig) still(what string, call func()) {
+	g.t.Helper()
 	seen := func() []any {
-		s := d.stats()
+		s := g.stats()
 		s.OldestReady = 0
 		all := []any{s}
 		for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead} {
-			all = append(all, d.list(state, 100))
+			all = append(all, g.list(state, 100))
 		}
 		return all
 	}
 	before := seen()
 	call()
-	d.wantEqual("what there is after "+what, seen(), before)
+	g.wantEqual("what there is after "+what, seen(), before)
 }
 
-func testNextTogether(d *desk) {
-	first, second := d.send(key("k")), d.send()
-	of := map[store.ID]store.Receipt{first: d.takeOf(first), second: d.takeOf(second)}
-	now := d.message(key("now"), ttl(hour))
+func testNextTogether(g *rig) {
+	first, second := g.send(key("k")), g.send()
+	of := map[store.ID]store.Receipt{first: g.takeOf(first), second: g.takeOf(second)}
+	now := g.message(key("now"), ttl(hour))
 	now.Headers = map[string]string{"a": "1"}
-	later, third := d.message(delay(hour), attempts(3), size(3000)), d.message()
-	d.follow([]store.Settlement{next(of[first], now, later), next(of[second], third)}, store.CodeOK, store.CodeOK)
-	d.wantGone(byID(first), byID(second), byKey("k"))
-	rec := d.wantState(now.ID, store.Ready)
-	d.wantEqual("record", []any{rec.Key, rec.Headers, string(rec.Body), rec.Expiry > rec.At}, []any{"now", now.Headers, "body", true})
-	rec = d.wantState(later.ID, store.Scheduled)
-	d.wantEqual("record", []int{rec.MaxAttempts, rec.BodySize}, []int{3, 3000})
-	d.wantState(third.ID, store.Ready)
-	d.wantCounters(store.Counters{Sent: 5, Delivered: 2, Acked: 2})
+	later, third := g.message(delay(hour), attempts(3), size(3000)), g.message()
+	g.follow([]store.Settlement{next(of[first], now, later), next(of[second], third)}, store.CodeOK, store.CodeOK)
+	g.wantGone(byID(first), byID(second), byKey("k"))
+	rec := g.wantState(now.ID, store.Ready)
+	g.wantEqual("record", []any{rec.Key, rec.Headers, string(rec.Body), rec.Expiry > rec.At}, []any{"now", now.Headers, "body", true})
+	rec = g.wantState(later.ID, store.Scheduled)
+	g.wantEqual("record", []int{rec.MaxAttempts, rec.BodySize}, []int{3, 3000})
+	g.wantState(third.ID, store.Ready)
+	g.wantCounters(store.Counters{Sent: 5, Delivered: 2, Acked: 2})
 	for range 2 {
-		d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+		g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 	}
-	d.reschedule(store.Move{Ref: byID(later.ID)})
-	d.wantSettled(store.Ack, d.takeOf(later.ID), store.CodeOK)
+	g.reschedule(store.Move{Ref: byID(later.ID)})
+	g.wantSettled(store.Ack, g.takeOf(later.ID), store.CodeOK)
 }
 
-// A message that is refused keeps its delivery leased, and the others of the delivery from
-// being stored, be they before it or behind it.
-func testNextRefused(d *desk) {
-	holder := d.send(key("taken"), delay(hour))
-	d.send(key("yields"), delay(hour))
-	far := d.farFuture()
+// When a message is refused, its delivery stays leased and no other message of the delivery is
+// stored, neither those before it nor those behind it.
+func testNextRefused(g *rig) {
+	holder := g.send(key("taken"), delay(hour))
+	g.send(key("yields"), delay(hour))
+	far := g.farFuture()
 	now := far - store.MaxDelay - hour
-	r := d.sendAndTake(key("k"), named("a"), remember(hour)).Receipt
+	r := g.sendAndTake(key("k"), named("a"), remember(hour)).Receipt
 	for _, c := range []struct {
 		message store.Message
 		want    store.Code
 	}{
-		{d.message(key("taken")), store.CodeDuplicate},
-		{d.message(due(far)), store.CodeTooFar},
-		{d.message(due(now+2*hour), ttl(hour)), store.CodeExpires},
+		{g.message(key("taken")), store.CodeDuplicate},
+		{g.message(due(far)), store.CodeTooFar},
+		{g.message(due(now+2*hour), ttl(hour)), store.CodeExpires},
 	} {
 		good := []store.Message{
-			d.message(), d.message(key("free"), ttl(hour)), d.message(key("yields"), replacing),
-			d.message(named("b"), remember(hour)), d.message(key("r"), repeat(daily), delay(hour)), d.message(key("k")),
+			g.message(), g.message(key("free"), ttl(hour)), g.message(key("yields"), replacing),
+			g.message(named("b"), remember(hour)), g.message(key("r"), repeat(daily), delay(hour)), g.message(key("k")),
 		}
-		d.still("a refusal", func() {
-			d.followOne(next(r, append(append([]store.Message{}, good...), c.message)...), c.want)
-			d.followOne(next(r, append([]store.Message{c.message}, good...)...), c.want)
-			d.followOne(next(r, good[0], c.message, good[1]), c.want)
+		g.still("a refusal", func() {
+			g.followOne(next(r, append(append([]store.Message{}, good...), c.message)...), c.want)
+			g.followOne(next(r, append([]store.Message{c.message}, good...)...), c.want)
+			g.followOne(next(r, good[0], c.message, good[1]), c.want)
 		})
 	}
-	d.wantState(holder, store.Scheduled)
-	d.wantRefused("k", r.ID)
-	free := d.send(key("free"), named("b"))
-	d.wantState(free, store.Ready)
-	d.followOne(next(r, d.message(key("k"))), store.CodeOK)
+	g.wantState(holder, store.Scheduled)
+	g.wantRefused("k", r.ID)
+	free := g.send(key("free"), named("b"))
+	g.wantState(free, store.Ready)
+	g.followOne(next(r, g.message(key("k"))), store.CodeOK)
 }
 
-// What is refused does not keep other deliveries of its call from going on, and has no effect
-// on what becomes of them.
-func testNextRefusedAlone(d *desk) {
-	d.send(key("taken"), delay(hour))
+// A delivery that is refused does not affect the other deliveries of its call.
+func testNextRefusedAlone(g *rig) {
+	g.send(key("taken"), delay(hour))
 	var rs []store.Receipt
 	for range 4 {
-		rs = append(rs, d.sendAndTake().Receipt)
+		rs = append(rs, g.sendAndTake().Receipt)
 	}
-	old := d.sendAndTake().Receipt
-	d.wantSettled(store.Ack, old, store.CodeOK)
-	a, b, c := d.message(key("x")), d.message(key("x")), d.message(key("y"))
-	d.follow([]store.Settlement{
-		next(rs[0], a, d.message(key("taken"))), next(rs[1], b), next(old, d.message()),
-		next(rs[2], d.message(), d.message(key("x"))), next(rs[3], c),
+	old := g.sendAndTake().Receipt
+	g.wantSettled(store.Ack, old, store.CodeOK)
+	a, b, c := g.message(key("x")), g.message(key("x")), g.message(key("y"))
+	g.follow([]store.Settlement{
+		next(rs[0], a, g.message(key("taken"))), next(rs[1], b), next(old, g.message()),
+		next(rs[2], g.message(), g.message(key("x"))), next(rs[3], c),
 	}, store.CodeDuplicate, store.CodeOK, store.CodeLeaseLost, store.CodeDuplicate, store.CodeOK)
-	d.wantGone(byID(a.ID), byID(rs[1].ID), byID(rs[3].ID))
-	d.wantFound("x", b.ID, store.Ready)
-	d.wantFound("y", c.ID, store.Ready)
-	d.wantState(rs[0].ID, store.Leased)
-	d.wantState(rs[2].ID, store.Leased)
-	d.wantCounters(store.Counters{Sent: 8, Delivered: 5, Acked: 3})
+	g.wantGone(byID(a.ID), byID(rs[1].ID), byID(rs[3].ID))
+	g.wantFound("x", b.ID, store.Ready)
+	g.wantFound("y", c.ID, store.Ready)
+	g.wantState(rs[0].ID, store.Leased)
+	g.wantState(rs[2].ID, store.Leased)
+	g.wantCounters(store.Counters{Sent: 8, Delivered: 5, Acked: 3})
 }
 
-func testNextTwice(d *desk) {
-	d.send(key("taken"), delay(hour))
-	r := d.sendAndTake().Receipt
-	refused, first, second := d.message(key("taken")), d.message(), d.message()
-	d.follow(
+func testNextTwice(g *rig) {
+	g.send(key("taken"), delay(hour))
+	r := g.sendAndTake().Receipt
+	refused, first, second := g.message(key("taken")), g.message(), g.message()
+	g.follow(
 		[]store.Settlement{next(r, refused), next(r, refused), next(r, first), next(r, second), next(r, first)},
 		store.CodeDuplicate, store.CodeDuplicate, store.CodeOK, store.CodeLeaseLost, store.CodeGone,
 	)
-	d.wantState(first.ID, store.Ready)
-	d.wantGone(byID(r.ID), byID(second.ID))
+	g.wantState(first.ID, store.Ready)
+	g.wantGone(byID(r.ID), byID(second.ID))
 }
 
-func testNextRepeated(d *desk) {
-	r := d.sendAndTake(key("k")).Receipt
-	item := next(r, d.message(delay(hour)), d.message(key("k"), delay(hour), named("a")))
-	d.followOne(item, store.CodeOK)
-	d.still("a repetition", func() {
+func testNextRepeated(g *rig) {
+	r := g.sendAndTake(key("k")).Receipt
+	item := next(r, g.message(delay(hour)), g.message(key("k"), delay(hour), named("a")))
+	g.followOne(item, store.CodeOK)
+	g.still("a repetition", func() {
 		for range 3 {
-			d.followOne(item, store.CodeGone)
+			g.followOne(item, store.CodeGone)
 		}
-		d.wantSettled(store.Ack, r, store.CodeGone)
-		d.followOne(next(r, item.Messages[0], d.message()), store.CodeLeaseLost)
+		g.wantSettled(store.Ack, r, store.CodeGone)
+		g.followOne(next(r, item.Messages[0], g.message()), store.CodeLeaseLost)
 	})
 }
 
-func testNextRepeatedLate(d *desk) {
-	r := d.sendAndTake().Receipt
-	item := next(r, d.message(remember(hour)), d.message(remember(hour), named("a")))
-	d.followOne(item, store.CodeOK)
-	d.wantSettled(store.Ack, d.takeOf(item.Messages[0].ID), store.CodeOK)
-	d.followOne(item, store.CodeGone)
-	d.wantSettled(store.Ack, d.takeOf(item.Messages[1].ID), store.CodeOK)
-	d.still("a repetition", func() {
-		d.followOne(item, store.CodeGone)
-		d.followOne(next(r, d.message(named("a"))), store.CodeGone)
-		d.followOne(next(r, d.message(named("b"))), store.CodeLeaseLost)
+func testNextRepeatedLate(g *rig) {
+	r := g.sendAndTake().Receipt
+	item := next(r, g.message(remember(hour)), g.message(remember(hour), named("a")))
+	g.followOne(item, store.CodeOK)
+	g.wantSettled(store.Ack, g.takeOf(item.Messages[0].ID), store.CodeOK)
+	g.followOne(item, store.CodeGone)
+	g.wantSettled(store.Ack, g.takeOf(item.Messages[1].ID), store.CodeOK)
+	g.still("a repetition", func() {
+		g.followOne(item, store.CodeGone)
+		g.followOne(next(r, g.message(named("a"))), store.CodeGone)
+		g.followOne(next(r, g.message(named("b"))), store.CodeLeaseLost)
 	})
-	d.takeNothing("c")
+	g.takeNothing("c")
 }
 
-func testNextLate(d *desk) {
-	m := d.message()
-	id := d.send()
-	old := d.takeFor("a", shortLease).Receipt
-	d.runOut()
-	current := d.take("b").Receipt
-	d.followOne(next(old, m), store.CodeLeaseLost)
-	d.wantSettled(store.Nack, current, store.CodeOK)
-	d.followOne(next(current, m), store.CodeLeaseLost)
-	d.wantSettled(store.Ack, d.takeOf(id), store.CodeOK)
-	d.followOne(next(current, m), store.CodeLeaseLost)
+func testNextLate(g *rig) {
+	m := g.message()
+	id := g.send()
+	old := g.takeFor("a", shortLease).Receipt
+	g.runOut()
+	current := g.take("b").Receipt
+	g.followOne(next(old, m), store.CodeLeaseLost)
+	g.wantSettled(store.Nack, current, store.CodeOK)
+	g.followOne(next(current, m), store.CodeLeaseLost)
+	g.wantSettled(store.Ack, g.takeOf(id), store.CodeOK)
+	g.followOne(next(current, m), store.CodeLeaseLost)
 
-	cancelled := d.send()
-	r := d.takeFor("c", shortLease).Receipt
-	d.wantCodes("cancel", d.cancel(byID(cancelled)), store.CodeRunning)
-	d.runOut()
-	d.takeNothing("other")
-	d.followOne(next(r, m), store.CodeLeaseLost)
-	d.wantGone(byID(m.ID), byID(cancelled))
-	d.wantEqual("sent", d.stats().Counters.Sent, int64(2))
+	cancelled := g.send()
+	r := g.takeFor("c", shortLease).Receipt
+	g.wantCodes("cancel", g.cancel(byID(cancelled)), store.CodeRunning)
+	g.runOut()
+	g.takeNothing("other")
+	g.followOne(next(r, m), store.CodeLeaseLost)
+	g.wantGone(byID(m.ID), byID(cancelled))
+	g.wantEqual("sent", g.stats().Counters.Sent, int64(2))
 }
 
-func testNextUnknownQueue(d *desk) {
-	d.followOne(next(store.Receipt{ID: d.message().ID, Attempt: 1}, d.message()), store.CodeLeaseLost)
-	d.wantNoQueues()
+func testNextUnknownQueue(g *rig) {
+	g.followOne(next(store.Receipt{ID: g.message().ID, Attempt: 1}, g.message()), store.CodeLeaseLost)
+	g.wantNoQueues()
 }
 
 // In a full partition, a message that is acked can be followed by one.
-func testNextFullPartition(d *desk) {
-	r := d.sendAndTake().Receipt
-	taken := d.send(key("yields"), delay(hour))
-	d.configure(store.Change{MaxMessages: pointer(int64(2))})
-	d.still("a refusal", func() {
-		d.followOne(next(r, d.message(), d.message()), store.CodeFull)
-		d.followOne(next(r, d.message(key("k")), d.message(key("yields"))), store.CodeFull)
+func testNextFullPartition(g *rig) {
+	r := g.sendAndTake().Receipt
+	taken := g.send(key("yields"), delay(hour))
+	g.configure(store.Change{MaxMessages: pointer(int64(2))})
+	g.still("a refusal", func() {
+		g.followOne(next(r, g.message(), g.message()), store.CodeFull)
+		g.followOne(next(r, g.message(key("k")), g.message(key("yields"))), store.CodeFull)
 	})
-	last := d.message(key("k"))
-	d.followOne(next(r, d.message(key("yields"), replacing), last), store.CodeOK)
-	d.wantGone(byID(taken), byID(r.ID))
-	d.followOne(next(d.takeOf(last.ID), d.message(delay(hour))), store.CodeOK)
-	d.wantPushed(d.push(d.message()), store.CodeFull)
-	d.configure(store.Change{MaxMessages: pointer(int64(0))})
+	last := g.message(key("k"))
+	g.followOne(next(r, g.message(key("yields"), replacing), last), store.CodeOK)
+	g.wantGone(byID(taken), byID(r.ID))
+	g.followOne(next(g.takeOf(last.ID), g.message(delay(hour))), store.CodeOK)
+	g.wantPushed(g.push(g.message()), store.CodeFull)
+	g.configure(store.Change{MaxMessages: pointer(int64(0))})
 	var items []store.Settlement
 	for range 4 {
-		items = append(items, next(d.sendAndTake().Receipt, d.message(delay(hour)), d.message(delay(hour))))
+		items = append(items, next(g.sendAndTake().Receipt, g.message(delay(hour)), g.message(delay(hour))))
 	}
-	d.configure(store.Change{MaxMessages: pointer(d.liveOnes() + 2)})
-	d.follow(items, store.CodeOK, store.CodeOK, store.CodeFull, store.CodeFull)
+	g.configure(store.Change{MaxMessages: pointer(g.liveOnes() + 2)})
+	g.follow(items, store.CodeOK, store.CodeOK, store.CodeFull, store.CodeFull)
 }
 
-func testNextKey(d *desk) {
-	r := d.sendAndTake(key("k")).Receipt
-	for i := range 3 {
-		m := d.message(key("k"))
-		d.followOne(next(r, d.message(delay(hour)), m), store.CodeOK)
-		d.wantFound("k", m.ID, store.Ready)
-		d.wantRefused("k", m.ID)
-		r = d.takeOf(m.ID)
-		d.wantEqual("receipt", r, store.Receipt{ID: m.ID, Attempt: 1, Keyed: true})
-		d.wantEqual("sent", d.stats().Counters.Sent, int64(2*i+3))
-	}
-	d.wantSettled(store.Ack, r, store.CodeOK)
-	d.wantGone(byKey("k"))
-	// The key of a delivery is free for a message that follows a later one of the call.
-	a, b := d.sendAndTake(key("a")).Receipt, d.sendAndTake(key("b")).Receipt
-	m := d.message(key("a"))
-	d.follow([]store.Settlement{next(a, d.message(key("b")), d.message()), next(b, m)}, store.CodeDuplicate, store.CodeDuplicate)
-	d.follow([]store.Settlement{next(a, d.message()), next(b, m)}, store.CodeOK, store.CodeOK)
-	d.wantFound("a", m.ID, store.Ready)
-}
-
-func testNextReplaces(d *desk) {
-	old := d.send(key("k"), delay(hour), named("a"), remember(hour))
-	r := d.sendAndTake().Receipt
-	m := d.message(key("k"), replacing)
-	d.followOne(next(r, m), store.CodeOK)
-	d.wantFound("k", m.ID, store.Ready)
-	d.wantKnown(old, "a")
-	d.wantEqual("replaced", d.stats().Counters.Replaced, int64(1))
-}
-
-func testNextExpired(d *desk) {
-	r := d.sendAndTake().Receipt
-	old := d.send(key("k"), ttl(shortTTL))
-	d.expire(old)
-	m := d.message(key("k"))
-	d.followOne(next(r, m), store.CodeOK)
-	d.wantFound("k", m.ID, store.Ready)
-	d.wantEqual("expired", d.stats().Counters.Expired, int64(1))
-}
-
-// A message that an earlier run of the handler has sent is not stored again, and does not keep
-// the delivery from being acked.
-func testNextKnown(d *desk) {
-	r := d.sendAndTake().Receipt
-	live := d.send(key("k"), delay(hour))
-	dead := d.dead()
-	gone := d.send(named("gone"), remember(hour))
-	d.wantSettled(store.Ack, d.takeOf(gone), store.CodeOK)
-	named1 := d.send(named("live"), delay(hour))
-	before := d.liveOnes()
-	d.followOne(next(
-		r, d.message(again(live), key("k"), size(5)), d.message(again(dead)), d.message(again(gone)), d.message(named("live")),
-	), store.CodeOK)
-	d.wantGone(byID(r.ID), byID(gone))
-	d.wantEqual("live", d.liveOnes(), before-1)
-	d.wantEqual("body", string(d.get(byID(live)).Body), "body")
-	d.wantState(dead, store.Dead)
-	d.wantState(named1, store.Scheduled)
-	d.wantEqual("deduplicated", d.stats().Counters.Deduplicated, int64(2))
-}
-
-// A dedup id is that of a message which is acked for as long as it is remembered.
-func testNextDedupID(d *desk) {
-	r := d.sendAndTake(named("a")).Receipt
-	m := d.message(named("a"), remember(hour))
-	d.followOne(next(r, m), store.CodeOK)
-	d.wantState(m.ID, store.Ready)
-	d.wantEqual("push", d.push(d.message(named("a"))), []store.PushResult{{Code: store.CodeKnown, Holder: m.ID}})
-	r = d.takeOf(m.ID)
-	other := d.message(named("a"))
-	d.followOne(next(r, other), store.CodeOK)
-	d.wantGone(byID(other.ID), byID(m.ID))
-	d.wantKnown(m.ID, "a")
-}
-
-func testNextDeclares(d *desk) {
-	id := d.recur(delay(hour))
-	r := d.sendAndTake().Receipt
-	m, far := d.message(key("k"), repeat(hourly), delay(hour)), d.message(due(d.farFuture()))
-	d.still("a refusal", func() { d.followOne(next(r, m, far), store.CodeTooFar) })
-	d.followOne(next(r, m), store.CodeOK)
-	d.wantEqual("schedule", d.get(byID(id)).Repeat, hourly)
-	d.wantGone(byID(m.ID), byID(r.ID))
-	d.followOne(next(r, m), store.CodeGone)
-	d.followOne(next(r, d.message(key("other"), repeat(hourly))), store.CodeLeaseLost)
-}
-
-// The message of one delivery is what another, which is gone, was to be followed by.
-func testNextInOrder(d *desk) {
-	gone := d.sendAndTake().Receipt
-	d.wantSettled(store.Ack, gone, store.CodeOK)
-	first, second := d.sendAndTake().Receipt, d.sendAndTake().Receipt
+// Items are answered in their order, also when the message of one item is the delivery of another.
+func testNextInOrder(g *rig) {
+	gone := g.sendAndTake().Receipt
+	g.wantSettled(store.Ack, gone, store.CodeOK)
+	first, second := g.sendAndTake().Receipt, g.sendAndTake().Receipt
 	of := func(r store.Receipt) store.Message {
-		m := d.message()
+		m := g.message()
 		m.ID = r.ID
 		return m
 	}
-	d.follow([]store.Settlement{next(gone, of(first)), next(first, d.message())}, store.CodeGone, store.CodeOK)
-	d.follow([]store.Settlement{next(second, d.message()), next(gone, of(second))}, store.CodeOK, store.CodeLeaseLost)
+	g.follow([]store.Settlement{next(gone, of(first)), next(first, g.message())}, store.CodeGone, store.CodeOK)
+	g.follow([]store.Settlement{next(second, g.message()), next(gone, of(second))}, store.CodeOK, store.CodeLeaseLost)
 }
 
-func testNextDeclaresAcked(d *desk) {
-	d.keepDone(hour, 10)
-	id := d.recur()
-	leased := d.takeOf(id)
-	r := d.sendAndTake().Receipt
-	follows := d.message()
-	d.follow([]store.Settlement{next(r, d.message(key("k"), repeat(hourly))), next(leased, follows)}, store.CodeOK, store.CodeOK)
-	rec := d.wantState(id, store.Done)
-	d.wantEqual("schedule of what was done", rec.Repeat, hourly)
-	d.wantState(follows.ID, store.Ready)
-	d.send(key("k"))
+func testNextCancelled(g *rig) {
+	r := g.sendAndTake(key("k")).Receipt
+	g.wantCodes("cancel", g.cancel(byID(r.ID)), store.CodeRunning)
+	m := g.message()
+	g.followOne(next(r, m), store.CodeOK)
+	g.wantGone(byID(r.ID), byKey("k"))
+	g.wantState(m.ID, store.Ready)
+	g.wantCounters(store.Counters{Sent: 2, Delivered: 1, Acked: 1})
 }
 
-func testNextCancelled(d *desk) {
-	r := d.sendAndTake(key("k")).Receipt
-	d.wantCodes("cancel", d.cancel(byID(r.ID)), store.CodeRunning)
-	m := d.message()
-	d.followOne(next(r, m), store.CodeOK)
-	d.wantGone(byID(r.ID), byKey("k"))
-	d.wantState(m.ID, store.Ready)
-	d.wantCounters(store.Counters{Sent: 2, Delivered: 1, Acked: 1})
+func testNextHistory(g *rig) {
+	g.keepDone(hour, 10)
+	r := g.sendAndTake(key("k")).Receipt
+	m := g.message(key("k"), delay(hour))
+	g.followOne(next(r, m), store.CodeOK)
+	rec := g.wantState(r.ID, store.Done)
+	g.wantEqual("ending, attempt", []any{rec.Ending, rec.Attempt}, []any{store.EndingAcked, 1})
+	g.wantState(m.ID, store.Scheduled)
+	g.followOne(next(r, m), store.CodeGone)
+	g.followOne(next(r, g.message()), store.CodeLeaseLost)
 }
 
-func testNextHistory(d *desk) {
-	d.keepDone(hour, 10)
-	r := d.sendAndTake(key("k")).Receipt
-	m := d.message(key("k"), delay(hour))
-	d.followOne(next(r, m), store.CodeOK)
-	rec := d.wantState(r.ID, store.Done)
-	d.wantEqual("ending, attempt", []any{rec.Ending, rec.Attempt}, []any{store.EndingAcked, 1})
-	d.wantState(m.ID, store.Scheduled)
-	d.followOne(next(r, m), store.CodeGone)
-	d.followOne(next(r, d.message()), store.CodeLeaseLost)
-}
-
-func testNextLargest(d *desk) {
+func testNextLargest(g *rig) {
 	for _, keyed := range []bool{false, true} {
-		d.sendMany(store.MaxBatch)
+		g.sendMany(store.MaxBatch)
 		var items []store.Settlement
-		for i, v := range d.claim("c", store.MaxBatch).Deliveries {
-			m := d.message(size(2000), delay(hour), remember(hour))
+		for i, v := range g.claim("c", store.MaxBatch).Deliveries {
+			m := g.message(size(2000), delay(hour), remember(hour))
 			if keyed {
 				m.Key, m.DedupID = fmt.Sprint("k", i), store.NewDedupID(fmt.Sprint(i))
 			}
 			items = append(items, next(v.Receipt, m))
 		}
-		codes := d.settleAs(store.SettleRequest{Verdict: store.Next, Items: items})
-		d.wantCodes("next", codes, make([]store.Code, store.MaxBatch)...)
+		codes := g.settleAs(store.SettleRequest{Verdict: store.Next, Items: items})
+		g.wantCodes("next", codes, make([]store.Code, store.MaxBatch)...)
 	}
-	r := d.sendAndTake().Receipt
+	r := g.sendAndTake().Receipt
 	messages := make([]store.Message, store.MaxBatch)
 	for i := range messages {
-		messages[i] = d.message(delay(hour))
+		messages[i] = g.message(delay(hour))
 	}
-	d.followOne(next(r, messages...), store.CodeOK)
-	d.followOne(next(d.sendAndTake().Receipt, d.message(size(store.MaxBatchBytes+1), delay(hour))), store.CodeOK)
-	d.wantEqual("scheduled", d.stats().Scheduled, int64(3*store.MaxBatch+1))
+	g.followOne(next(r, messages...), store.CodeOK)
+	g.followOne(next(g.sendAndTake().Receipt, g.message(size(store.MaxBatchBytes+1), delay(hour))), store.CodeOK)
+	g.wantEqual("scheduled", g.stats().Scheduled, int64(3*store.MaxBatch+1))
 }
 
-func testNextWakes(d *desk) {
-	w := d.watch()
-	a, b := d.sendAndTake().Receipt, d.sendAndTake().Receipt
-	d.send(delay(hour))
+func testNextWakes(g *rig) {
+	w := g.watch()
+	a, b := g.sendAndTake().Receipt, g.sendAndTake().Receipt
+	g.send(delay(hour))
 	w.since()
-	d.followOne(next(a, d.message(delay(2*hour))), store.CodeOK)
+	g.followOne(next(a, g.message(delay(2*hour))), store.CodeOK)
 	w.want("a later message")
-	d.followOne(next(b, d.message()), store.CodeOK)
+	g.followOne(next(b, g.message()), store.CodeOK)
 	w.want("an earlier message", wake)
 }
 
-func testNextBad(d *desk) {
-	r := store.Receipt{ID: d.message().ID, Attempt: 1}
-	same, elsewhere := d.message(key("k"), named("a")), d.message()
+func testNextBad(g *rig) {
+	r := store.Receipt{ID: g.message().ID, Attempt: 1}
+	same, elsewhere := g.message(key("k"), named("a")), g.message()
 	elsewhere.ID = route.NewID(7)
-	own := d.message()
+	own := g.message()
 	own.ID = r.ID
 	for _, c := range []struct {
 		name, field string
@@ -426,51 +324,51 @@ func testNextBad(d *desk) {
 		{"another partition", "id", []store.Message{elsewhere}},
 		{"that of the delivery", "id", []store.Message{own}},
 		{"twice", "id", []store.Message{same, same}},
-		{"a key twice", "key", []store.Message{same, d.message(key("k"))}},
-		{"a dedup id twice", "dedup id", []store.Message{same, d.message(named("a"))}},
-		{"no attempts", "max attempts", []store.Message{d.message(attempts(0))}},
+		{"a key twice", "key", []store.Message{same, g.message(key("k"))}},
+		{"a dedup id twice", "dedup id", []store.Message{same, g.message(named("a"))}},
+		{"no attempts", "max attempts", []store.Message{g.message(attempts(0))}},
 	} {
-		_, err := d.s.Settle(context.WithoutCancel(d.t.Context()), d.p, store.SettleRequest{Verdict: store.Next, Items: []store.Settlement{next(r, c.messages...)}})
-		d.wantInvalid(c.name, err, store.ErrInvalid, c.field)
+		_, err := g.s.Settle(context.WithoutCancel(g.t.Context()), g.p, store.SettleRequest{Verdict: store.Next, Items: []store.Settlement{next(r, c.messages...)}})
+		g.wantInvalid(c.name, err, store.ErrInvalid, c.field)
 	}
-	large := []store.Settlement{next(r, d.message(size(store.MaxBatchBytes))), next(r, d.message(size(1)))}
-	_, err := d.s.Settle(d.t.Context(), d.p, store.SettleRequest{Verdict: store.Next, Items: large})
-	d.wantInvalid("too large together", err, store.ErrTooLarge, "messages")
-	_, err = d.s.Settle(d.t.Context(), d.p, store.SettleRequest{Verdict: store.Ack, Items: []store.Settlement{next(r, same)}})
-	d.wantInvalid("with another verdict", err, store.ErrInvalid, "messages")
-	d.wantNoQueues()
+	large := []store.Settlement{next(r, g.message(size(store.MaxBatchBytes))), next(r, g.message(size(1)))}
+	_, err := g.s.Settle(g.t.Context(), g.p, store.SettleRequest{Verdict: store.Next, Items: large})
+	g.wantInvalid("too large together", err, store.ErrTooLarge, "messages")
+	_, err = g.s.Settle(g.t.Context(), g.p, store.SettleRequest{Verdict: store.Ack, Items: []store.Settlement{next(r, same)}})
+	g.wantInvalid("with another verdict", err, store.ErrInvalid, "messages")
+	g.wantNoQueues()
 }
 
-func testNextReopen(d *desk) {
-	r := d.sendAndTake(key("k")).Receipt
-	m := d.message(key("k"), named("a"), remember(hour), ttl(2*hour), delay(hour))
-	item := next(r, m, d.message())
-	d.followOne(item, store.CodeOK)
-	before := d.get(byID(m.ID))
-	d.s = d.h.Reopen(d.t)
-	d.wantEqual("record", d.get(byID(m.ID)), before)
-	d.still("a repetition", func() { d.followOne(item, store.CodeGone) })
-	d.wantRefused("k", m.ID)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
+func testNextReopen(g *rig) {
+	r := g.sendAndTake(key("k")).Receipt
+	m := g.message(key("k"), named("a"), remember(hour), ttl(2*hour), delay(hour))
+	item := next(r, m, g.message())
+	g.followOne(item, store.CodeOK)
+	before := g.get(byID(m.ID))
+	g.s = g.h.Reopen(g.t)
+	g.wantEqual("record", g.get(byID(m.ID)), before)
+	g.still("a repetition", func() { g.followOne(item, store.CodeGone) })
+	g.wantRefused("k", m.ID)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
 }
 
-// Where there is space for nothing new, a delivery is not acked whose messages cannot be
-// stored; one whose messages are there already is.
-func testNextFullStore(d *desk) {
-	fresh, done := d.sendAndTake().Receipt, d.sendAndTake().Receipt
-	old := d.sendAndTake().Receipt
-	known := d.message(delay(hour), remember(hour))
-	d.push(known)
-	d.wantSettled(store.Ack, old, store.CodeOK)
-	undo := d.h.FillUp(d.t)
+// In a full store, a delivery whose messages are new is refused; one whose messages have been
+// stored before is acked.
+func testNextFullStore(g *rig) {
+	fresh, done := g.sendAndTake().Receipt, g.sendAndTake().Receipt
+	old := g.sendAndTake().Receipt
+	known := g.message(delay(hour), remember(hour))
+	g.push(known)
+	g.wantSettled(store.Ack, old, store.CodeOK)
+	undo := g.h.FillUp(g.t)
 	defer undo()
-	m := d.message(key("k"), replacing)
-	d.follow(
-		[]store.Settlement{next(fresh, m), next(done, known), next(old, known), next(fresh, known, d.message())},
+	m := g.message(key("k"), replacing)
+	g.follow(
+		[]store.Settlement{next(fresh, m), next(done, known), next(old, known), next(fresh, known, g.message())},
 		store.CodeFull, store.CodeOK, store.CodeGone, store.CodeFull,
 	)
-	d.wantState(fresh.ID, store.Leased)
-	d.wantGone(byID(m.ID), byID(done.ID))
-	d.wantSettled(store.Nack, fresh, store.CodeOK)
-	d.wantState(fresh.ID, store.Ready)
+	g.wantState(fresh.ID, store.Leased)
+	g.wantGone(byID(m.ID), byID(done.ID))
+	g.wantSettled(store.Nack, fresh, store.CodeOK)
+	g.wantState(fresh.ID, store.Ready)
 }

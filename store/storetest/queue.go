@@ -26,167 +26,166 @@ func settings() []testCase {
 
 var defaults = store.Settings{Partitions: store.DefaultPartitions, MaxBody: store.DefaultMaxBody}
 
-func testDefaults(d *desk) {
-	d.wantEqual("settings", d.configure(store.Change{Create: true}), defaults)
-	d.wantEqual("settings", d.configure(store.Change{}), defaults)
-	d.wantEqual("stats", d.stats(), store.Stats{Queue: d.p.Queue, Settings: defaults})
+func testDefaults(g *rig) {
+	g.wantEqual("settings", g.configure(store.Change{Create: true}), defaults)
+	g.wantEqual("settings", g.configure(store.Change{}), defaults)
+	g.wantEqual("stats", g.stats(), store.Stats{Queue: g.p.Queue, Settings: defaults})
 }
 
-func testConfigure(d *desk) {
+func testConfigure(g *rig) {
 	want := store.Settings{Partitions: 4, MaxBody: 1, MaxMessages: 9, Paused: true}
 	change := store.Change{
 		Create: true, Partitions: pointer(4), MaxBody: pointer(1), MaxMessages: pointer(int64(9)), Paused: pointer(true),
 	}
 	for range 2 {
-		d.wantEqual("settings", d.configure(change), want)
+		g.wantEqual("settings", g.configure(change), want)
 	}
 	want.Paused = false
-	d.wantEqual("settings", d.configure(store.Change{Paused: pointer(false)}), want)
+	g.wantEqual("settings", g.configure(store.Change{Paused: pointer(false)}), want)
 	want.MaxMessages = 0
-	d.wantEqual("settings", d.configure(store.Change{MaxMessages: pointer(int64(0))}), want)
+	g.wantEqual("settings", g.configure(store.Change{MaxMessages: pointer(int64(0))}), want)
 	want.MaxBody = store.MaxBody
-	d.wantEqual("settings", d.configure(store.Change{MaxBody: pointer(store.MaxBody)}), want)
-	d.wantEqual("settings", d.configure(store.Change{}), want)
-	d.wantEqual("settings", d.stats().Settings, want)
+	g.wantEqual("settings", g.configure(store.Change{MaxBody: pointer(store.MaxBody)}), want)
+	g.wantEqual("settings", g.configure(store.Change{}), want)
+	g.wantEqual("settings", g.stats().Settings, want)
 }
 
-func testPartitionsFixed(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(3)})
-	d.configure(store.Change{Create: true, Partitions: pointer(3)})
-	_, err := d.s.Configure(d.t.Context(), d.p.Queue, store.Change{Partitions: pointer(5), Paused: pointer(true)})
-	d.wantInvalid("another number", err, store.ErrInvalid, "partitions", "3", "5")
-	d.wantEqual("settings", d.configure(store.Change{}), store.Settings{Partitions: 3, MaxBody: store.DefaultMaxBody})
+func testPartitionsFixed(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(3)})
+	g.configure(store.Change{Create: true, Partitions: pointer(3)})
+	_, err := g.s.Configure(g.t.Context(), g.p.Queue, store.Change{Partitions: pointer(5), Paused: pointer(true)})
+	g.wantInvalid("another number", err, store.ErrInvalid, "partitions", "3", "5")
+	g.wantEqual("settings", g.configure(store.Change{}), store.Settings{Partitions: 3, MaxBody: store.DefaultMaxBody})
 }
 
-func testPushMakesQueue(d *desk) {
-	d.send()
-	d.wantEqual("settings", d.configure(store.Change{}), defaults)
-	_, err := d.s.Configure(d.t.Context(), d.p.Queue, store.Change{Create: true, Partitions: pointer(2)})
-	d.wantInvalid("another number", err, store.ErrInvalid, "partitions", "1", "2")
-	d.wantEqual("ready", d.stats().Ready, int64(1))
+func testPushMakesQueue(g *rig) {
+	g.send()
+	g.wantEqual("settings", g.configure(store.Change{}), defaults)
+	_, err := g.s.Configure(g.t.Context(), g.p.Queue, store.Change{Create: true, Partitions: pointer(2)})
+	g.wantInvalid("another number", err, store.ErrInvalid, "partitions", "1", "2")
+	g.wantEqual("ready", g.stats().Ready, int64(1))
 }
 
-func testPause(d *desk) {
-	id := d.send()
-	d.configure(store.Change{Paused: pointer(true)})
-	other := d.send()
-	res := d.takeNothing("c")
+func testPause(g *rig) {
+	id := g.send()
+	g.configure(store.Change{Paused: pointer(true)})
+	other := g.send()
+	res := g.takeNothing("c")
 	if !res.Paused {
-		d.t.Fatal("claim of a paused queue does not say so")
+		g.t.Fatal("a claim of a paused queue returns Paused false")
 	}
-	d.wantEqual("wait", res.Wait, store.MaxWait)
-	d.wantCodes("cancel", d.cancel(byID(other)), store.CodeOK)
-	d.configure(store.Change{Paused: pointer(false)})
-	if res := d.claim("c", 5); res.Paused || len(res.Deliveries) != 1 || res.Deliveries[0].Receipt.ID != id {
-		d.t.Fatalf("claim after the resume: %+v", res)
-	}
-}
-
-func testPausedEmpty(d *desk) {
-	d.configure(store.Change{Create: true, Paused: pointer(true)})
-	if !d.takeNothing("c").Paused {
-		d.t.Fatal("claim of a paused queue that never had a message does not say so")
-	}
-	d.send()
-	if !d.takeNothing("c").Paused {
-		d.t.Fatal("claim of a queue that was paused before its first message does not say so")
+	g.wantEqual("wait", res.Wait, store.MaxWait)
+	g.wantCodes("cancel", g.cancel(byID(other)), store.CodeOK)
+	g.configure(store.Change{Paused: pointer(false)})
+	if res := g.claim("c", 5); res.Paused || len(res.Deliveries) != 1 || res.Deliveries[0].Receipt.ID != id {
+		g.t.Fatalf("claim after the resume: %+v", res)
 	}
 }
 
-func testPausePartitions(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2)})
-	desks := []*desk{d, d.at(d.p.Queue, 1), d.at("refunds", 0)}
+func testPausedEmpty(g *rig) {
+	g.configure(store.Change{Create: true, Paused: pointer(true)})
+	if !g.takeNothing("c").Paused {
+		g.t.Fatal("a claim of a paused queue that never had a message returns Paused false")
+	}
+	g.send()
+	if !g.takeNothing("c").Paused {
+		g.t.Fatal("a claim of a queue that was paused before its first message returns Paused false")
+	}
+}
+
+func testPausePartitions(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2)})
+	desks := []*rig{g, g.at(g.p.Queue, 1), g.at("refunds", 0)}
 	for _, k := range desks {
 		k.send()
 	}
-	d.configure(store.Change{Paused: pointer(true)})
+	g.configure(store.Change{Paused: pointer(true)})
 	for i, k := range desks {
-		d.wantEqual(fmt.Sprintf("paused %d", i), k.claim("c", 1).Paused, i < 2)
+		g.wantEqual(fmt.Sprintf("paused %d", i), k.claim("c", 1).Paused, i < 2)
 	}
-	d.configure(store.Change{Paused: pointer(false)})
+	g.configure(store.Change{Paused: pointer(false)})
 	for _, k := range desks[:2] {
 		k.take("c")
 	}
 }
 
-// A request that was routed by another number of partitions than the queue has is refused
-// and changes nothing.
-func testRepartitioned(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2)})
+// A request that was routed with a wrong number of partitions is refused and changes nothing.
+func testRepartitioned(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2)})
 	routed := func(of int) store.Message {
-		m := d.message()
+		m := g.message()
 		m.Of = of
 		return m
 	}
 	refused := func(what string, err error) {
-		d.t.Helper()
+		g.t.Helper()
 		if !errors.Is(err, store.ErrRepartitioned) {
-			d.t.Fatalf("%s: %v, want ErrRepartitioned", what, err)
+			g.t.Fatalf("%s: %v, want ErrRepartitioned", what, err)
 		}
 	}
-	d.wantPushed(d.push(routed(2), routed(0)), store.CodeOK, store.CodeOK)
-	ctx := d.t.Context()
-	_, err := d.s.Push(ctx, d.p, store.PushRequest{Producer: "other", Number: 1, Messages: []store.Message{routed(2), routed(3)}})
+	g.wantPushed(g.push(routed(2), routed(0)), store.CodeOK, store.CodeOK)
+	ctx := g.t.Context()
+	_, err := g.s.Push(ctx, g.p, store.PushRequest{Producer: "other", Number: 1, Messages: []store.Message{routed(2), routed(3)}})
 	refused("push", err)
 	claim := store.ClaimRequest{Consumer: "other", Number: 1, Max: 1, Lease: longLease, Of: 1}
-	_, err = d.s.Claim(ctx, d.p, claim)
+	_, err = g.s.Claim(ctx, g.p, claim)
 	refused("claim", err)
 	claim.Of = 2
-	result, err := d.s.Claim(ctx, d.p, claim)
-	d.noError("claim", err)
-	d.wantEqual("deliveries", len(result.Deliveries), 1)
-	d.wantEqual("sent", d.stats().Counters.Sent, int64(2))
+	result, err := g.s.Claim(ctx, g.p, claim)
+	g.noError("claim", err)
+	g.wantEqual("deliveries", len(result.Deliveries), 1)
+	g.wantEqual("sent", g.stats().Counters.Sent, int64(2))
 }
 
-func testMaxMessages(d *desk) {
-	d.configure(store.Change{Create: true, MaxMessages: pointer(int64(3))})
+func testMaxMessages(g *rig) {
+	g.configure(store.Change{Create: true, MaxMessages: pointer(int64(3))})
 	for range 4 {
-		d.dead() // do not count
+		g.dead() // they do not count
 	}
-	d.wantPushed(d.push(d.message(), d.message()), store.CodeOK, store.CodeOK)
-	d.take("c")
-	d.wantPushed(d.push(d.message(), d.message()), store.CodeOK, store.CodeFull)
-	d.configure(store.Change{MaxMessages: pointer(int64(1))})
-	d.wantPushed(d.push(d.message()), store.CodeFull)
-	d.configure(store.Change{MaxMessages: pointer(int64(0))})
-	d.wantPushed(d.push(d.message()), store.CodeOK)
-	d.wantEqual("sent", d.stats().Counters.Sent, int64(8))
+	g.wantPushed(g.push(g.message(), g.message()), store.CodeOK, store.CodeOK)
+	g.take("c")
+	g.wantPushed(g.push(g.message(), g.message()), store.CodeOK, store.CodeFull)
+	g.configure(store.Change{MaxMessages: pointer(int64(1))})
+	g.wantPushed(g.push(g.message()), store.CodeFull)
+	g.configure(store.Change{MaxMessages: pointer(int64(0))})
+	g.wantPushed(g.push(g.message()), store.CodeOK)
+	g.wantEqual("sent", g.stats().Counters.Sent, int64(8))
 }
 
-// The limit is that of the queue: its partitions have equal shares, of one at least.
-func testMaxMessagesShares(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(3), MaxMessages: pointer(int64(7))})
-	for _, k := range []*desk{d, d.at(d.p.Queue, 1), d.at(d.p.Queue, 2)} {
+// The limit is that of the queue: its partitions have equal shares, each at least one.
+func testMaxMessagesShares(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(3), MaxMessages: pointer(int64(7))})
+	for _, k := range []*rig{g, g.at(g.p.Queue, 1), g.at(g.p.Queue, 2)} {
 		k.wantPushed(k.push(k.message(), k.message(), k.message()), store.CodeOK, store.CodeOK, store.CodeFull)
 	}
-	d.configure(store.Change{MaxMessages: pointer(int64(1))})
-	d.take("c")
-	d.wantPushed(d.push(d.message()), store.CodeFull)
-	d.wantEqual("purged", d.purge(store.Ready, 10), 1)
-	d.wantPushed(d.push(d.message()), store.CodeFull)
-	d.configure(store.Change{MaxMessages: pointer(int64(6))})
-	d.wantPushed(d.push(d.message(), d.message()), store.CodeOK, store.CodeFull)
+	g.configure(store.Change{MaxMessages: pointer(int64(1))})
+	g.take("c")
+	g.wantPushed(g.push(g.message()), store.CodeFull)
+	g.wantEqual("purged", g.purge(store.Ready, 10), 1)
+	g.wantPushed(g.push(g.message()), store.CodeFull)
+	g.configure(store.Change{MaxMessages: pointer(int64(6))})
+	g.wantPushed(g.push(g.message(), g.message()), store.CodeOK, store.CodeFull)
 }
 
 func statistics() []testCase {
 	return []testCase{
 		{"SizesAndCounters", "", testStats},
 		{"AllQueuesInOrder", "", testStatsAll},
-		{"OldestReady", manualClock, func(d *desk) {
-			d.send(delay(100))
-			d.send()
-			d.h.Advance(90 * time.Millisecond)
-			d.wantEqual("oldest ready", d.stats().OldestReady, int64(90))
-			d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-			d.wantEqual("oldest ready", d.stats().OldestReady, int64(0))
+		{"OldestReady", manualClock, func(g *rig) {
+			g.send(delay(100))
+			g.send()
+			g.h.Advance(90 * time.Millisecond)
+			g.wantEqual("oldest ready", g.stats().OldestReady, int64(90))
+			g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+			g.wantEqual("oldest ready", g.stats().OldestReady, int64(0))
 		}},
 	}
 }
 
-func testStats(d *desk) {
-	d.configure(store.Change{Create: true, Partitions: pointer(2)})
-	other := d.at(d.p.Queue, 1)
-	for _, k := range []*desk{d, other} {
+func testStats(g *rig) {
+	g.configure(store.Change{Create: true, Partitions: pointer(2)})
+	other := g.at(g.p.Queue, 1)
+	for _, k := range []*rig{g, other} {
 		k.dead()
 		k.sendMany(4)
 		k.sendMany(2, delay(hour))
@@ -195,71 +194,71 @@ func testStats(d *desk) {
 		k.wantSettled(store.Release, k.take("c").Receipt, store.CodeOK)
 		k.take("c")
 	}
-	got := d.stats()
+	got := g.stats()
 	got.OldestReady = 0
-	d.wantEqual("stats", got, store.Stats{
-		Queue: d.p.Queue, Settings: store.Settings{Partitions: 2, MaxBody: store.DefaultMaxBody},
+	g.wantEqual("stats", got, store.Stats{
+		Queue: g.p.Queue, Settings: store.Settings{Partitions: 2, MaxBody: store.DefaultMaxBody},
 		Scheduled: 4, Ready: 4, Leased: 2, Dead: 2,
 		Counters: store.Counters{Sent: 14, Delivered: 10, Acked: 2, Nacked: 2, Released: 2, Rejected: 2, DeadLettered: 2},
 	})
 }
 
-func testStatsAll(d *desk) {
+func testStatsAll(g *rig) {
 	want := []string{"B", "a", "a.b", "a1", "orders"}
 	for _, q := range []string{"orders", "a1", "B", "a.b", "a"} {
-		d.at(q, 0).configure(store.Change{Create: true})
+		g.at(q, 0).configure(store.Change{Create: true})
 	}
-	all, err := d.s.Stats(d.t.Context(), "")
-	d.noError("stats", err)
+	all, err := g.s.Stats(g.t.Context(), "")
+	g.noError("stats", err)
 	var got []string
 	for _, st := range all {
 		got = append(got, st.Queue)
 	}
-	d.wantEqual("queues", got, want)
-	names, err := d.s.Queues(d.t.Context())
-	d.noError("queues", err)
-	d.wantEqual("names", names, want)
+	g.wantEqual("queues", got, want)
+	names, err := g.s.Queues(g.t.Context())
+	g.noError("queues", err)
+	g.wantEqual("names", names, want)
 }
 
 func consumers() []testCase {
 	return []testCase{
-		{"ComeAndGo", "", testHeartbeat},
-		{"TimeOut", "", testHeartbeatTimeout},
+		{"RegisterAndLeave", "", testHeartbeat},
+		{"RegistrationExpires", "", testHeartbeatTimeout},
 	}
 }
 
-func (d *desk) heartbeat(consumer string, ttl int64) []string {
-	d.t.Helper()
-	d.noError("heartbeat", d.s.Heartbeat(d.t.Context(), d.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl}))
-	names, err := d.s.Consumers(d.t.Context(), d.p.Queue)
-	d.noError("consumers", err)
+func (g *rig) heartbeat(consumer string, ttl int64) []string {
+	g.t.Helper()
+	g.noError("heartbeat", g.s.Heartbeat(g.t.Context(), g.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl}))
+	names, err := g.s.Consumers(g.t.Context(), g.p.Queue)
+	g.noError("consumers", err)
 	return names
 }
 
-func testHeartbeat(d *desk) {
-	d.configure(store.Change{Create: true})
-	d.wantEqual("consumers", d.heartbeat("b", hour), []string{"b"})
-	d.wantEqual("consumers", d.heartbeat("a", hour), []string{"a", "b"})
-	d.wantEqual("consumers", d.heartbeat("C", hour), []string{"C", "a", "b"})
-	d.wantEqual("repeated", d.heartbeat("a", hour), []string{"C", "a", "b"})
-	d.wantEqual("count", d.stats().Consumers, 3)
-	refunds := d.at("refunds", 0)
+func testHeartbeat(g *rig) {
+	g.configure(store.Change{Create: true})
+	g.wantEqual("consumers", g.heartbeat("b", hour), []string{"b"})
+	g.wantEqual("consumers", g.heartbeat("a", hour), []string{"a", "b"})
+	g.wantEqual("consumers", g.heartbeat("C", hour), []string{"C", "a", "b"})
+	g.wantEqual("repeated", g.heartbeat("a", hour), []string{"C", "a", "b"})
+	g.wantEqual("count", g.stats().Consumers, 3)
+	refunds := g.at("refunds", 0)
 	refunds.configure(store.Change{Create: true})
-	d.wantEqual("of another queue", refunds.heartbeat("z", hour), []string{"z"})
-	d.wantEqual("after leaving", d.heartbeat("b", 0), []string{"C", "a"})
-	d.wantEqual("leaving repeated", d.heartbeat("b", 0), []string{"C", "a"})
-	d.wantEqual("count", d.stats().Consumers, 2)
+	g.wantEqual("of another queue", refunds.heartbeat("z", hour), []string{"z"})
+	g.wantEqual("after leaving", g.heartbeat("b", 0), []string{"C", "a"})
+	g.wantEqual("leaving repeated", g.heartbeat("b", 0), []string{"C", "a"})
+	g.wantEqual("count", g.stats().Consumers, 2)
 }
 
-func testHeartbeatTimeout(d *desk) {
-	d.configure(store.Change{Create: true})
-	d.heartbeat("dying", 40)
-	d.heartbeat("living", hour)
-	d.pass(41 * time.Millisecond)
-	names := d.heartbeat("c", hour)
+func testHeartbeatTimeout(g *rig) {
+	g.configure(store.Change{Create: true})
+	g.heartbeat("dying", 40)
+	g.heartbeat("living", hour)
+	g.pass(41 * time.Millisecond)
+	names := g.heartbeat("c", hour)
 	if slices.Contains(names, "dying") {
-		d.t.Fatalf("consumers %v: one of them is silent for longer than it said", names)
+		g.t.Fatalf("consumers %v: the registration of one has expired", names)
 	}
-	d.wantEqual("consumers", names, []string{"c", "living"})
-	d.wantEqual("count", d.stats().Consumers, 2)
+	g.wantEqual("consumers", names, []string{"c", "living"})
+	g.wantEqual("count", g.stats().Consumers, 2)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// The calls of the model test, each for both sides.
+// This file has the calls of the model test, each for the store and for the model.
 
 func pushCall(r *trial, q store.PushRequest) request {
 	return request{
@@ -35,7 +35,7 @@ func settleCall(r *trial, q store.SettleRequest) request {
 	}
 }
 
-// settleAnswer is what a settle may be answered, item by item one or the other.
+// settleAnswer has the two answers to a settle that the port allows for each item.
 type settleAnswer struct{ codes, late []store.Code }
 
 // nearest returns the allowed answer that is most like the given one.

@@ -7,7 +7,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// idempotentPush holds promise 4 for sends.
+// idempotentPush tests that a repeated push stores nothing twice.
 func idempotentPush() []testCase {
 	return []testCase{
 		{"RepeatStoresNothingTwice", "", testPushRepeated},
@@ -16,133 +16,133 @@ func idempotentPush() []testCase {
 		{"DelayedDuplicateIsStale", "", testPushStale},
 		{"SameIDUnderANewNumber", "", testPushSameID},
 		{"ProducersAreApart", "", testProducersApart},
-		{"SequentialInsideABatch", "", testPushSequential},
+		{"MessagesOfABatchAreStoredInOrder", "", testPushSequential},
 		{"RepeatAfterReopen", reopening, testPushRepeatedAfterReopen},
 	}
 }
 
-func testPushRepeated(d *desk) {
-	r := d.pushRequest(d.message(), d.message(key("k"), delay(hour)), d.message(ttl(hour)))
+func testPushRepeated(g *rig) {
+	r := g.pushRequest(g.message(), g.message(key("k"), delay(hour)), g.message(ttl(hour)))
 	for range 3 {
-		d.wantPushed(d.pushAs(r), store.CodeOK, store.CodeOK, store.CodeOK)
+		g.wantPushed(g.pushAs(r), store.CodeOK, store.CodeOK, store.CodeOK)
 	}
-	d.wantCounters(store.Counters{Sent: 3})
-	d.wantEqual("ready", len(d.list(store.Ready, 10)), 2)
-	d.wantEqual("scheduled", len(d.list(store.Scheduled, 10)), 1)
+	g.wantCounters(store.Counters{Sent: 3})
+	g.wantEqual("ready", len(g.list(store.Ready, 10)), 2)
+	g.wantEqual("scheduled", len(g.list(store.Scheduled, 10)), 1)
 }
 
-func testPushRepeatedAfterAck(d *desk) {
-	r := d.pushRequest(d.message(), d.message(key("k")))
-	d.pushAs(r)
-	for _, v := range d.drain("c", 10) {
-		d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+func testPushRepeatedAfterAck(g *rig) {
+	r := g.pushRequest(g.message(), g.message(key("k")))
+	g.pushAs(r)
+	for _, v := range g.drain("c", 10) {
+		g.wantSettled(store.Ack, v.Receipt, store.CodeOK)
 	}
-	d.wantPushed(d.pushAs(r), store.CodeOK, store.CodeOK)
-	d.takeNothing("c")
-	d.wantCounters(store.Counters{Sent: 2, Delivered: 2, Acked: 2})
+	g.wantPushed(g.pushAs(r), store.CodeOK, store.CodeOK)
+	g.takeNothing("c")
+	g.wantCounters(store.Counters{Sent: 2, Delivered: 2, Acked: 2})
 }
 
-func testPushRepeatedRefusals(d *desk) {
-	holder := d.send(key("k"))
-	r := d.pushRequest(d.message(key("k")), d.message(), d.message(due(d.farFuture())))
+func testPushRepeatedRefusals(g *rig) {
+	holder := g.send(key("k"))
+	r := g.pushRequest(g.message(key("k")), g.message(), g.message(due(g.farFuture())))
 	want := []store.PushResult{{Code: store.CodeDuplicate, Holder: holder}, {}, {Code: store.CodeTooFar}}
-	d.wantEqual("results", d.pushAs(r), want)
-	d.cancel(byID(holder))
-	d.wantEqual("remembered results", d.pushAs(r), want)
-	d.wantCounters(store.Counters{Sent: 3, Cancelled: 2, Duplicates: 1})
+	g.wantEqual("results", g.pushAs(r), want)
+	g.cancel(byID(holder))
+	g.wantEqual("remembered results", g.pushAs(r), want)
+	g.wantCounters(store.Counters{Sent: 3, Cancelled: 2, Duplicates: 1})
 }
 
-// farFuture is an instant that is too far ahead whatever the store's clock says.
-func (d *desk) farFuture() int64 {
-	id := d.send()
-	now := d.get(byID(id)).At
-	d.wantCodes("cancel", d.cancel(byID(id)), store.CodeOK)
+// farFuture returns an instant that is too far ahead for any clock of a store.
+func (g *rig) farFuture() int64 {
+	id := g.send()
+	now := g.get(byID(id)).At
+	g.wantCodes("cancel", g.cancel(byID(id)), store.CodeOK)
 	return now + store.MaxDelay + hour
 }
 
-func testPushStale(d *desk) {
-	old := d.pushRequest(d.message(), d.message(key("k")))
-	d.pushAs(old)
-	for _, v := range d.drain("c", 10) {
-		d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+func testPushStale(g *rig) {
+	old := g.pushRequest(g.message(), g.message(key("k")))
+	g.pushAs(old)
+	for _, v := range g.drain("c", 10) {
+		g.wantSettled(store.Ack, v.Receipt, store.CodeOK)
 	}
-	d.send()
-	d.wantPushed(d.pushAs(old), store.CodeStale, store.CodeStale)
-	never := store.PushRequest{Producer: old.Producer, Number: 1, Messages: []store.Message{d.message()}}
-	d.wantPushed(d.pushAs(never), store.CodeStale)
-	d.wantGone(byID(never.Messages[0].ID))
-	d.wantCounters(store.Counters{Sent: 3, Delivered: 2, Acked: 2})
+	g.send()
+	g.wantPushed(g.pushAs(old), store.CodeStale, store.CodeStale)
+	never := store.PushRequest{Producer: old.Producer, Number: 1, Messages: []store.Message{g.message()}}
+	g.wantPushed(g.pushAs(never), store.CodeStale)
+	g.wantGone(byID(never.Messages[0].ID))
+	g.wantCounters(store.Counters{Sent: 3, Delivered: 2, Acked: 2})
 }
 
-func testPushSameID(d *desk) {
-	m := d.message(key("k"), delay(hour))
+func testPushSameID(g *rig) {
+	m := g.message(key("k"), delay(hour))
 	m.Headers = map[string]string{"a": "1", "b": "2"}
-	d.wantPushed(d.push(m), store.CodeOK)
+	g.wantPushed(g.push(m), store.CodeOK)
 	m.New = false
 	again := m
 	again.Delay, again.TTL = 0, hour
-	d.wantPushed(d.push(m, again), store.CodeOK, store.CodeOK)
-	d.wantState(m.ID, store.Scheduled)
-	d.wantEqual("expiry", d.get(byID(m.ID)).Expiry, int64(0))
+	g.wantPushed(g.push(m, again), store.CodeOK, store.CodeOK)
+	g.wantState(m.ID, store.Scheduled)
+	g.wantEqual("expiry", g.get(byID(m.ID)).Expiry, int64(0))
 	for name, edit := range map[string]func(*store.Message){
 		"body": size(3), "key": key("other"), "no key": key(""), "attempts": attempts(3),
 		"headers": func(m *store.Message) { m.Headers = map[string]string{"a": "1"} },
 	} {
 		other := m
 		edit(&other)
-		d.wantEqual(name, d.push(other), []store.PushResult{{Code: store.CodeConflict}})
+		g.wantEqual(name, g.push(other), []store.PushResult{{Code: store.CodeConflict}})
 	}
-	d.wantCounters(store.Counters{Sent: 1})
+	g.wantCounters(store.Counters{Sent: 1})
 	// The same holds in every other state.
-	d.reschedule(store.Move{Ref: byID(m.ID)})
-	r := d.take("c").Receipt
-	d.wantPushed(d.push(m), store.CodeOK)
-	d.wantState(m.ID, store.Leased)
-	d.wantSettled(store.Reject, r, store.CodeOK)
-	d.wantPushed(d.push(m), store.CodeOK)
-	d.wantState(m.ID, store.Dead)
-	d.wantEqual("sent", d.stats().Counters.Sent, int64(1))
+	g.reschedule(store.Move{Ref: byID(m.ID)})
+	r := g.take("c").Receipt
+	g.wantPushed(g.push(m), store.CodeOK)
+	g.wantState(m.ID, store.Leased)
+	g.wantSettled(store.Reject, r, store.CodeOK)
+	g.wantPushed(g.push(m), store.CodeOK)
+	g.wantState(m.ID, store.Dead)
+	g.wantEqual("sent", g.stats().Counters.Sent, int64(1))
 }
 
-func testProducersApart(d *desk) {
-	a := store.PushRequest{Producer: "a", Number: 7, Messages: []store.Message{d.message()}}
-	b := store.PushRequest{Producer: "b", Number: 3, Messages: []store.Message{d.message()}}
-	big := store.PushRequest{Producer: "c", Number: 1<<63 + 12345, Messages: []store.Message{d.message()}}
+func testProducersApart(g *rig) {
+	a := store.PushRequest{Producer: "a", Number: 7, Messages: []store.Message{g.message()}}
+	b := store.PushRequest{Producer: "b", Number: 3, Messages: []store.Message{g.message()}}
+	big := store.PushRequest{Producer: "c", Number: 1<<63 + 12345, Messages: []store.Message{g.message()}}
 	for range 2 {
-		d.wantPushed(d.pushAs(a), store.CodeOK)
-		d.wantPushed(d.pushAs(b), store.CodeOK)
-		d.wantPushed(d.pushAs(big), store.CodeOK)
+		g.wantPushed(g.pushAs(a), store.CodeOK)
+		g.wantPushed(g.pushAs(b), store.CodeOK)
+		g.wantPushed(g.pushAs(big), store.CodeOK)
 	}
 	big.Number--
-	big.Messages[0] = d.message()
-	d.wantPushed(d.pushAs(big), store.CodeStale)
-	d.wantCounters(store.Counters{Sent: 3})
+	big.Messages[0] = g.message()
+	g.wantPushed(g.pushAs(big), store.CodeStale)
+	g.wantCounters(store.Counters{Sent: 3})
 }
 
-func testPushSequential(d *desk) {
-	first, second, third := d.message(key("k")), d.message(key("k")), d.message(key("k"), replacing)
+func testPushSequential(g *rig) {
+	first, second, third := g.message(key("k")), g.message(key("k")), g.message(key("k"), replacing)
 	same := first
 	conflict := first
 	conflict.Body = []byte("other")
-	got := d.push(first, second, same, conflict, third)
-	d.wantEqual("results", got, []store.PushResult{
+	got := g.push(first, second, same, conflict, third)
+	g.wantEqual("results", got, []store.PushResult{
 		{}, {Code: store.CodeDuplicate, Holder: first.ID}, {}, {Code: store.CodeConflict}, {},
 	})
-	d.wantGone(byID(first.ID), byID(second.ID))
-	d.wantEqual("holder", d.get(byKey("k")).ID, third.ID)
-	d.wantCounters(store.Counters{Sent: 2, Duplicates: 1, Replaced: 1})
+	g.wantGone(byID(first.ID), byID(second.ID))
+	g.wantEqual("holder", g.get(byKey("k")).ID, third.ID)
+	g.wantCounters(store.Counters{Sent: 2, Duplicates: 1, Replaced: 1})
 }
 
-func testPushRepeatedAfterReopen(d *desk) {
-	r := d.pushRequest(d.message())
-	d.pushAs(r)
-	d.wantSettled(store.Ack, d.take("c").Receipt, store.CodeOK)
-	d.s = d.h.Reopen(d.t)
-	d.wantPushed(d.pushAs(r), store.CodeOK)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
+func testPushRepeatedAfterReopen(g *rig) {
+	r := g.pushRequest(g.message())
+	g.pushAs(r)
+	g.wantSettled(store.Ack, g.take("c").Receipt, store.CodeOK)
+	g.s = g.h.Reopen(g.t)
+	g.wantPushed(g.pushAs(r), store.CodeOK)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 1, Acked: 1})
 }
 
-// idempotentClaim holds promise 4 for claims.
+// idempotentClaim tests that a repeated claim returns the same deliveries.
 func idempotentClaim() []testCase {
 	return []testCase{
 		{"RepeatReturnsTheSameDeliveries", "", testClaimRepeated},
@@ -158,151 +158,151 @@ func idempotentClaim() []testCase {
 	}
 }
 
-// A claim can arrive when its consumer has long left. It may return what it was answered
-// with before, but must not hand out anything else.
-func testClaimAfterLeaving(d *desk) {
-	d.sendMany(20)
-	old, last := d.claimRequest("c", 3), d.claimRequest("c", 10)
-	d.claimAs(old)
-	first := d.claimAs(last).Deliveries
-	d.leave("c", "c", "nobody")
-	again := d.claimAs(last).Deliveries
+// A claim can reach the store long after its consumer has left. It may return the deliveries of
+// its first answer, but must not hand out others.
+func testClaimAfterLeaving(g *rig) {
+	g.sendMany(20)
+	old, last := g.claimRequest("c", 3), g.claimRequest("c", 10)
+	g.claimAs(old)
+	first := g.claimAs(last).Deliveries
+	g.leave("c", "c", "nobody")
+	again := g.claimAs(last).Deliveries
 	if len(again) > 0 {
-		d.wantEqual("the last claim, late", again, first)
+		g.wantEqual("the last claim, late", again, first)
 	}
-	d.wantEqual("an older claim, late", d.claimAs(old).Stale, true)
+	g.wantEqual("an older claim, late", g.claimAs(old).Stale, true)
 	for _, delivery := range first {
-		d.wantSettled(store.Ack, delivery.Receipt, store.CodeOK)
+		g.wantSettled(store.Ack, delivery.Receipt, store.CodeOK)
 	}
-	d.leave("c")
-	d.wantEqual("the last claim, after all are settled", len(d.claimAs(last).Deliveries), 0)
-	d.wantCounters(store.Counters{Sent: 20, Delivered: 13, Acked: 10})
-	d.wantEqual("the rest", len(d.claim("c", 10).Deliveries), 7)
+	g.leave("c")
+	g.wantEqual("the last claim, after all are settled", len(g.claimAs(last).Deliveries), 0)
+	g.wantCounters(store.Counters{Sent: 20, Delivered: 13, Acked: 10})
+	g.wantEqual("the rest", len(g.claim("c", 10).Deliveries), 7)
 }
 
-func testLeaveApart(d *desk) {
-	d.sendMany(20)
-	r := d.claimRequest("c", 10)
-	first := d.claimAs(r).Deliveries
-	push := d.pushRequest(d.message())
-	d.wantPushed(d.pushAs(push), store.CodeOK)
-	d.leave("d", "producer")
-	d.at(d.p.Queue, 1).leave("c")
-	d.wantEqual("repeated", d.claimAs(r).Deliveries, first)
-	d.wantPushed(d.pushAs(push), store.CodeOK)
-	d.wantCounters(store.Counters{Sent: 21, Delivered: 10})
+func testLeaveApart(g *rig) {
+	g.sendMany(20)
+	r := g.claimRequest("c", 10)
+	first := g.claimAs(r).Deliveries
+	push := g.pushRequest(g.message())
+	g.wantPushed(g.pushAs(push), store.CodeOK)
+	g.leave("d", "producer")
+	g.at(g.p.Queue, 1).leave("c")
+	g.wantEqual("repeated", g.claimAs(r).Deliveries, first)
+	g.wantPushed(g.pushAs(push), store.CodeOK)
+	g.wantCounters(store.Counters{Sent: 21, Delivered: 10})
 }
 
-func (d *desk) leave(consumers ...string) {
-	d.t.Helper()
-	d.noError("leave", d.s.Leave(d.t.Context(), d.p, store.LeaveRequest{Consumers: consumers}))
+func (g *rig) leave(consumers ...string) {
+	g.t.Helper()
+	g.noError("leave", g.s.Leave(g.t.Context(), g.p, store.LeaveRequest{Consumers: consumers}))
 }
 
-func testClaimRepeated(d *desk) {
-	d.send(key("k"), ttl(hour))
-	d.sendMany(4)
-	r := d.claimRequest("c", 3)
-	first := d.claimAs(r)
-	d.wantEqual("claimed", len(first.Deliveries), 3)
+func testClaimRepeated(g *rig) {
+	g.send(key("k"), ttl(hour))
+	g.sendMany(4)
+	r := g.claimRequest("c", 3)
+	first := g.claimAs(r)
+	g.wantEqual("claimed", len(first.Deliveries), 3)
 	for range 3 {
-		d.wantEqual("repeated", d.claimAs(r).Deliveries, first.Deliveries)
+		g.wantEqual("repeated", g.claimAs(r).Deliveries, first.Deliveries)
 	}
-	rest := d.claim("c", 10)
-	d.wantEqual("the rest", len(rest.Deliveries), 2)
-	d.wantCounters(store.Counters{Sent: 5, Delivered: 5})
+	rest := g.claim("c", 10)
+	g.wantEqual("the rest", len(rest.Deliveries), 2)
+	g.wantCounters(store.Counters{Sent: 5, Delivered: 5})
 }
 
-func testClaimRepeatedAfterSettle(d *desk) {
-	d.sendMany(5)
-	r := d.claimRequest("c", 5)
-	first := d.claimAs(r).Deliveries
-	d.wantSettled(store.Ack, first[0].Receipt, store.CodeOK)
-	d.wantSettled(store.Release, first[2].Receipt, store.CodeOK)
-	d.wantSettled(store.Reject, first[4].Receipt, store.CodeOK)
-	d.wantEqual("repeated", d.claimAs(r).Deliveries, []store.Delivery{first[1], first[3]})
-	d.wantEqual("delivered", d.stats().Counters.Delivered, int64(5))
+func testClaimRepeatedAfterSettle(g *rig) {
+	g.sendMany(5)
+	r := g.claimRequest("c", 5)
+	first := g.claimAs(r).Deliveries
+	g.wantSettled(store.Ack, first[0].Receipt, store.CodeOK)
+	g.wantSettled(store.Release, first[2].Receipt, store.CodeOK)
+	g.wantSettled(store.Reject, first[4].Receipt, store.CodeOK)
+	g.wantEqual("repeated", g.claimAs(r).Deliveries, []store.Delivery{first[1], first[3]})
+	g.wantEqual("delivered", g.stats().Counters.Delivered, int64(5))
 }
 
-func testClaimRepeatedAfterLoss(d *desk) {
-	d.send()
-	r := d.claimRequest("c", 5)
+func testClaimRepeatedAfterLoss(g *rig) {
+	g.send()
+	r := g.claimRequest("c", 5)
 	r.Lease = shortLease
-	d.wantEqual("claimed", len(d.claimAs(r).Deliveries), 1)
-	d.runOut()
-	again := d.take("other")
-	d.wantEqual("repeated", d.claimAs(r).Deliveries, []store.Delivery(nil))
-	d.wantEqual("attempt", again.Receipt.Attempt, 2)
-	d.wantSettled(store.Ack, again.Receipt, store.CodeOK)
+	g.wantEqual("claimed", len(g.claimAs(r).Deliveries), 1)
+	g.runOut()
+	again := g.take("other")
+	g.wantEqual("repeated", g.claimAs(r).Deliveries, []store.Delivery(nil))
+	g.wantEqual("attempt", again.Receipt.Attempt, 2)
+	g.wantSettled(store.Ack, again.Receipt, store.CodeOK)
 }
 
-func testClaimRepeatedEmpty(d *desk) {
-	d.send(delay(hour))
-	r := d.claimRequest("c", 5)
-	d.wantEqual("claimed", len(d.claimAs(r).Deliveries), 0)
-	id := d.send()
-	res := d.claimAs(r)
-	d.wantEqual("repeated", res.Deliveries, []store.Delivery(nil))
-	d.wantEqual("wait, computed anew", res.Wait, time.Duration(0))
-	d.wantEqual("next claim", d.take("c").Receipt.ID, id)
+func testClaimRepeatedEmpty(g *rig) {
+	g.send(delay(hour))
+	r := g.claimRequest("c", 5)
+	g.wantEqual("claimed", len(g.claimAs(r).Deliveries), 0)
+	id := g.send()
+	res := g.claimAs(r)
+	g.wantEqual("repeated", res.Deliveries, []store.Delivery(nil))
+	g.wantEqual("wait, computed anew", res.Wait, time.Duration(0))
+	g.wantEqual("next claim", g.take("c").Receipt.ID, id)
 }
 
-func testClaimStale(d *desk) {
-	d.sendMany(2)
-	old := d.claimRequest("c", 1)
-	d.claimAs(old)
-	d.takeNothingBut("c", 1)
-	d.sendMany(2)
-	res := d.claimAs(old)
+func testClaimStale(g *rig) {
+	g.sendMany(2)
+	old := g.claimRequest("c", 1)
+	g.claimAs(old)
+	g.takeNothingBut("c", 1)
+	g.sendMany(2)
+	res := g.claimAs(old)
 	if !res.Stale || len(res.Deliveries) != 0 {
-		d.t.Fatalf("delayed duplicate: stale %v, %d deliveries", res.Stale, len(res.Deliveries))
+		g.t.Fatalf("delayed duplicate: stale %v, %d deliveries", res.Stale, len(res.Deliveries))
 	}
-	d.wantEqual("ready", len(d.list(store.Ready, 10)), 2)
+	g.wantEqual("ready", len(g.list(store.Ready, 10)), 2)
 }
 
-func (d *desk) takeNothingBut(consumer string, n int) {
-	d.t.Helper()
-	d.wantEqual("deliveries", len(d.claim(consumer, store.MaxBatch).Deliveries), n)
+func (g *rig) takeNothingBut(consumer string, n int) {
+	g.t.Helper()
+	g.wantEqual("deliveries", len(g.claim(consumer, store.MaxBatch).Deliveries), n)
 }
 
-func testConsumersApart(d *desk) {
-	d.sendMany(20)
+func testConsumersApart(g *rig) {
+	g.sendMany(20)
 	var rs []store.ClaimRequest
 	var got [][]store.Delivery
 	for i := range 10 {
 		r := store.ClaimRequest{Consumer: fmt.Sprintf("c%d", i), Number: uint64(1000 - i), Max: 2, Lease: longLease}
-		rs, got = append(rs, r), append(got, d.claimAs(r).Deliveries)
+		rs, got = append(rs, r), append(got, g.claimAs(r).Deliveries)
 	}
 	for i, r := range rs {
-		d.wantEqual("repeated", d.claimAs(r).Deliveries, got[i])
+		g.wantEqual("repeated", g.claimAs(r).Deliveries, got[i])
 	}
-	d.wantEqual("delivered", d.stats().Counters.Delivered, int64(20))
+	g.wantEqual("delivered", g.stats().Counters.Delivered, int64(20))
 }
 
-func testAckOnClaim(d *desk) {
-	id := d.send(key("k"))
-	d.sendMany(2)
-	r := d.claimRequest("c", 2)
+func testAckOnClaim(g *rig) {
+	id := g.send(key("k"))
+	g.sendMany(2)
+	r := g.claimRequest("c", 2)
 	r.AckOnClaim = true
-	first := d.claimAs(r).Deliveries
-	d.wantEqual("claimed", len(first), 2)
-	d.wantEqual("body", string(first[0].Body), "body")
-	d.wantGone(byID(id), byKey("k"))
-	d.wantEqual("repeated", d.claimAs(r).Deliveries, []store.Delivery(nil))
-	d.wantSettled(store.Ack, first[0].Receipt, store.CodeGone)
-	d.wantCounters(store.Counters{Sent: 3, Delivered: 2, Acked: 2})
-	d.send(key("k"))
+	first := g.claimAs(r).Deliveries
+	g.wantEqual("claimed", len(first), 2)
+	g.wantEqual("body", string(first[0].Body), "body")
+	g.wantGone(byID(id), byKey("k"))
+	g.wantEqual("repeated", g.claimAs(r).Deliveries, []store.Delivery(nil))
+	g.wantSettled(store.Ack, first[0].Receipt, store.CodeGone)
+	g.wantCounters(store.Counters{Sent: 3, Delivered: 2, Acked: 2})
+	g.send(key("k"))
 }
 
-func testClaimRepeatedAfterReopen(d *desk) {
-	d.sendMany(2)
-	r := d.claimRequest("c", 2)
-	first := d.claimAs(r)
-	d.s = d.h.Reopen(d.t)
-	d.wantEqual("repeated", d.claimAs(r).Deliveries, first.Deliveries)
-	d.wantCounters(store.Counters{Sent: 2, Delivered: 2})
+func testClaimRepeatedAfterReopen(g *rig) {
+	g.sendMany(2)
+	r := g.claimRequest("c", 2)
+	first := g.claimAs(r)
+	g.s = g.h.Reopen(g.t)
+	g.wantEqual("repeated", g.claimAs(r).Deliveries, first.Deliveries)
+	g.wantCounters(store.Counters{Sent: 2, Delivered: 2})
 }
 
-// idempotentSettle holds promise 4 for verdicts.
+// idempotentSettle tests that a repeated settle changes nothing.
 func idempotentSettle() []testCase {
 	cases := []testCase{
 		{"TwiceInOneBatch", "", testSettleTwiceInBatch},
@@ -311,35 +311,35 @@ func idempotentSettle() []testCase {
 		{"NackThatKills", "", testNackThatKills},
 	}
 	for _, v := range verdicts {
-		cases = append(cases, testCase{"Repeated/" + string(v), "", func(d *desk) { testSettleRepeated(d, v) }})
+		cases = append(cases, testCase{"Repeated/" + string(v), "", func(g *rig) { testSettleRepeated(g, v) }})
 	}
 	return cases
 }
 
-func testSettleRepeated(d *desk, v store.Verdict) {
-	id := d.send(key("k"))
-	r := d.take("c").Receipt
-	d.wantSettled(v, r, store.CodeOK)
-	before := d.stats()
+func testSettleRepeated(g *rig, v store.Verdict) {
+	id := g.send(key("k"))
+	r := g.take("c").Receipt
+	g.wantSettled(v, r, store.CodeOK)
+	before := g.stats()
 	want := store.CodeOK
 	if v == store.Ack {
 		want = store.CodeGone
 	}
 	for range 3 {
-		d.wantSettled(v, r, want)
+		g.wantSettled(v, r, want)
 	}
-	after := d.stats()
+	after := g.stats()
 	before.OldestReady, after.OldestReady = 0, 0
-	d.wantEqual("stats after repeats", after, before)
+	g.wantEqual("stats after repeats", after, before)
 	if v == store.Nack || v == store.Reject {
-		d.wantEqual("failures", d.get(byID(id)).Failures, 1)
+		g.wantEqual("failures", g.get(byID(id)).Failures, 1)
 	}
 }
 
-func testSettleTwiceInBatch(d *desk) {
-	d.sendMany(len(verdicts))
+func testSettleTwiceInBatch(g *rig) {
+	g.sendMany(len(verdicts))
 	for _, v := range verdicts {
-		item := store.Settlement{Receipt: d.take("c").Receipt}
+		item := store.Settlement{Receipt: g.take("c").Receipt}
 		if lengthens(v) {
 			item.Delay = longLease
 		}
@@ -350,49 +350,49 @@ func testSettleTwiceInBatch(d *desk) {
 		if v == store.Nack || v == store.Release || v == store.Snooze || v == store.Again {
 			item.Delay = hour
 		}
-		d.wantCodes(string(v), d.settleAs(store.SettleRequest{Verdict: v, Items: []store.Settlement{item, item}}), want...)
+		g.wantCodes(string(v), g.settleAs(store.SettleRequest{Verdict: v, Items: []store.Settlement{item, item}}), want...)
 	}
-	d.wantCounters(store.Counters{Sent: 8, Delivered: 8, Acked: 1, Nacked: 1, Released: 1, Snoozed: 1, Repeated: 1, Rejected: 1, DeadLettered: 1})
+	g.wantCounters(store.Counters{Sent: 8, Delivered: 8, Acked: 1, Nacked: 1, Released: 1, Snoozed: 1, Repeated: 1, Rejected: 1, DeadLettered: 1})
 }
 
-// A different verdict on a spent receipt is not a repeat.
-func testOtherVerdict(d *desk) {
+// Another verdict with a spent receipt is not a repetition.
+func testOtherVerdict(g *rig) {
 	for _, first := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again, store.Reject} {
-		d.send()
-		r := d.take("c").Receipt
+		g.send()
+		r := g.take("c").Receipt
 		item := store.Settlement{Receipt: r, Delay: hour}
-		d.settleAs(store.SettleRequest{Verdict: first, Items: []store.Settlement{item}})
+		g.settleAs(store.SettleRequest{Verdict: first, Items: []store.Settlement{item}})
 		for _, v := range verdicts {
 			if v != first {
-				d.wantSettled(v, r, store.CodeLeaseLost)
+				g.wantSettled(v, r, store.CodeLeaseLost)
 			}
 		}
 	}
-	d.wantCounters(store.Counters{Sent: 5, Delivered: 5, Nacked: 1, Released: 1, Snoozed: 1, Repeated: 1, Rejected: 1, DeadLettered: 1})
+	g.wantCounters(store.Counters{Sent: 5, Delivered: 5, Nacked: 1, Released: 1, Snoozed: 1, Repeated: 1, Rejected: 1, DeadLettered: 1})
 }
 
-func testSettleRepeatedNextHolder(d *desk) {
-	id := d.send()
-	first := d.take("a").Receipt
-	d.wantSettled(store.Nack, first, store.CodeOK)
-	second := d.take("b").Receipt
-	d.wantSettled(store.Nack, first, store.CodeOK)
-	d.wantSettled(store.Release, first, store.CodeLeaseLost)
-	d.wantEqual("attempt", d.wantState(id, store.Leased).Attempt, 2)
-	d.wantSettled(store.Release, second, store.CodeOK)
-	d.wantSettled(store.Nack, first, store.CodeLeaseLost)
-	d.wantSettled(store.Release, second, store.CodeOK)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 2, Nacked: 1, Released: 1})
+func testSettleRepeatedNextHolder(g *rig) {
+	id := g.send()
+	first := g.take("a").Receipt
+	g.wantSettled(store.Nack, first, store.CodeOK)
+	second := g.take("b").Receipt
+	g.wantSettled(store.Nack, first, store.CodeOK)
+	g.wantSettled(store.Release, first, store.CodeLeaseLost)
+	g.wantEqual("attempt", g.wantState(id, store.Leased).Attempt, 2)
+	g.wantSettled(store.Release, second, store.CodeOK)
+	g.wantSettled(store.Nack, first, store.CodeLeaseLost)
+	g.wantSettled(store.Release, second, store.CodeOK)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 2, Nacked: 1, Released: 1})
 }
 
-func testNackThatKills(d *desk) {
-	id := d.send(attempts(2))
-	d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-	r := d.take("c").Receipt
+func testNackThatKills(g *rig) {
+	id := g.send(attempts(2))
+	g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+	r := g.take("c").Receipt
 	for range 3 {
-		d.wantSettled(store.Nack, r, store.CodeDead)
+		g.wantSettled(store.Nack, r, store.CodeDead)
 	}
-	d.wantSettled(store.Reject, r, store.CodeLeaseLost)
-	d.wantEqual("failures", d.wantState(id, store.Dead).Failures, 2)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 2, Nacked: 2, DeadLettered: 1})
+	g.wantSettled(store.Reject, r, store.CodeLeaseLost)
+	g.wantEqual("failures", g.wantState(id, store.Dead).Failures, 2)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 2, Nacked: 2, DeadLettered: 1})
 }

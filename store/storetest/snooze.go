@@ -2,7 +2,7 @@ package storetest
 
 import "github.com/dueq-dev/dueq/store"
 
-// snoozing holds what a snooze is besides a release: it is counted, with a reason.
+// snoozing are the tests of Snooze: like a release, but counted and with a reason.
 func snoozing() []testCase {
 	return []testCase{
 		{"CountsNoFailure", "", testSnoozeCountsNoFailure},
@@ -16,113 +16,113 @@ func snoozing() []testCase {
 	}
 }
 
-// snooze ends the only delivery that is due with a snooze, and returns its receipt.
-func (d *desk) snooze(reason string) store.Settlement {
-	d.t.Helper()
-	item := store.Settlement{Receipt: d.take("c").Receipt, Failure: reason}
-	d.wantCodes("snooze", d.settleAs(store.SettleRequest{Verdict: store.Snooze, Items: []store.Settlement{item}}), store.CodeOK)
+// snooze claims the only message that is due, snoozes it, and returns its receipt.
+func (g *rig) snooze(reason string) store.Settlement {
+	g.t.Helper()
+	item := store.Settlement{Receipt: g.take("c").Receipt, Failure: reason}
+	g.wantCodes("snooze", g.settleAs(store.SettleRequest{Verdict: store.Snooze, Items: []store.Settlement{item}}), store.CodeOK)
 	return item
 }
 
-func testSnoozeCountsNoFailure(d *desk) {
-	id := d.send(attempts(1))
+func testSnoozeCountsNoFailure(g *rig) {
+	id := g.send(attempts(1))
 	for i := range 10 {
-		v := d.take("c")
-		d.wantEqual("snoozes", v.Snoozes, i)
-		d.wantEqual("failures", v.Failures, 0)
-		d.wantSettled(store.Snooze, v.Receipt, store.CodeOK)
-		d.wantEqual("snoozes of the record", d.wantState(id, store.Ready).Snoozes, i+1)
+		v := g.take("c")
+		g.wantEqual("snoozes", v.Snoozes, i)
+		g.wantEqual("failures", v.Failures, 0)
+		g.wantSettled(store.Snooze, v.Receipt, store.CodeOK)
+		g.wantEqual("snoozes of the record", g.wantState(id, store.Ready).Snoozes, i+1)
 	}
-	d.wantSettled(store.Nack, d.takeOf(id), store.CodeDead)
-	d.wantEqual("snoozes of the dead", d.wantState(id, store.Dead).Snoozes, 10)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 11, Snoozed: 10, Nacked: 1, DeadLettered: 1})
+	g.wantSettled(store.Nack, g.takeOf(id), store.CodeDead)
+	g.wantEqual("snoozes of the dead", g.wantState(id, store.Dead).Snoozes, 10)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 11, Snoozed: 10, Nacked: 1, DeadLettered: 1})
 }
 
-func testSnoozeReason(d *desk) {
-	id := d.send()
-	d.snooze("too early")
-	d.wantEqual("reason", d.get(byID(id)).LastFailure, "too early")
-	d.snooze("")
-	d.wantEqual("reason", d.get(byID(id)).LastFailure, "too early")
-	d.snooze("busy")
-	d.wantEqual("reason in a list", d.list(store.Ready, 10)[0].LastFailure, "busy")
+func testSnoozeReason(g *rig) {
+	id := g.send()
+	g.snooze("too early")
+	g.wantEqual("reason", g.get(byID(id)).LastFailure, "too early")
+	g.snooze("")
+	g.wantEqual("reason", g.get(byID(id)).LastFailure, "too early")
+	g.snooze("busy")
+	g.wantEqual("reason in a list", g.list(store.Ready, 10)[0].LastFailure, "busy")
 }
 
-func testSnoozeRepeated(d *desk) {
-	id := d.send()
-	item := d.snooze("busy")
+func testSnoozeRepeated(g *rig) {
+	id := g.send()
+	item := g.snooze("busy")
 	for range 3 {
-		d.wantSettled(store.Snooze, item.Receipt, store.CodeOK)
-		d.wantSettled(store.Release, item.Receipt, store.CodeLeaseLost)
+		g.wantSettled(store.Snooze, item.Receipt, store.CodeOK)
+		g.wantSettled(store.Release, item.Receipt, store.CodeLeaseLost)
 	}
-	d.wantEqual("snoozes", d.get(byID(id)).Snoozes, 1)
-	d.take("c")
-	d.wantSettled(store.Snooze, item.Receipt, store.CodeOK)
-	d.wantEqual("snoozed", d.stats().Counters.Snoozed, int64(1))
+	g.wantEqual("snoozes", g.get(byID(id)).Snoozes, 1)
+	g.take("c")
+	g.wantSettled(store.Snooze, item.Receipt, store.CodeOK)
+	g.wantEqual("snoozed", g.stats().Counters.Snoozed, int64(1))
 }
 
-func testSnoozeCountKept(d *desk) {
-	id := d.send(key("k"))
-	d.snooze("busy")
-	d.wantSettled(store.Nack, d.take("c").Receipt, store.CodeOK)
-	d.snooze("busy")
-	d.wantSettled(store.Release, d.take("c").Receipt, store.CodeOK)
-	d.takeFor("c", shortLease)
-	d.runOut()
-	v := d.take("c")
-	d.wantEqual("snoozes", v.Snoozes, 2)
-	d.wantEqual("failures", v.Failures, 1)
-	d.wantEqual("suspicion", v.Suspicion, store.Suspect)
-	d.start(longLease, v.Receipt)
-	d.wantEqual("snoozes of the leased", d.wantState(id, store.Leased).Snoozes, 2)
-	d.wantSettled(store.Reject, v.Receipt, store.CodeOK)
-	rec := d.wantState(id, store.Dead)
-	d.wantEqual("snoozes, failures", []int{rec.Snoozes, rec.Failures}, []int{2, 2})
+func testSnoozeCountKept(g *rig) {
+	id := g.send(key("k"))
+	g.snooze("busy")
+	g.wantSettled(store.Nack, g.take("c").Receipt, store.CodeOK)
+	g.snooze("busy")
+	g.wantSettled(store.Release, g.take("c").Receipt, store.CodeOK)
+	g.takeFor("c", shortLease)
+	g.runOut()
+	v := g.take("c")
+	g.wantEqual("snoozes", v.Snoozes, 2)
+	g.wantEqual("failures", v.Failures, 1)
+	g.wantEqual("suspicion", v.Suspicion, store.Suspect)
+	g.start(longLease, v.Receipt)
+	g.wantEqual("snoozes of the leased", g.wantState(id, store.Leased).Snoozes, 2)
+	g.wantSettled(store.Reject, v.Receipt, store.CodeOK)
+	rec := g.wantState(id, store.Dead)
+	g.wantEqual("snoozes, failures", []int{rec.Snoozes, rec.Failures}, []int{2, 2})
 }
 
-func testSnoozeRedrive(d *desk) {
-	id := d.send()
-	d.snooze("busy")
-	d.wantSettled(store.Reject, d.take("c").Receipt, store.CodeOK)
-	d.wantPushed(d.redrive(id), store.CodeOK)
-	d.wantEqual("snoozes", d.get(byID(id)).Snoozes, 0)
-	d.wantEqual("snoozes delivered", d.take("c").Snoozes, 0)
+func testSnoozeRedrive(g *rig) {
+	id := g.send()
+	g.snooze("busy")
+	g.wantSettled(store.Reject, g.take("c").Receipt, store.CodeOK)
+	g.wantPushed(g.redrive(id), store.CodeOK)
+	g.wantEqual("snoozes", g.get(byID(id)).Snoozes, 0)
+	g.wantEqual("snoozes delivered", g.take("c").Snoozes, 0)
 }
 
-func testSnoozeRepeatedClaim(d *desk) {
-	d.send()
-	plain := d.send()
-	d.wantSettled(store.Snooze, d.take("c").Receipt, store.CodeOK)
-	r := d.claimRequest("c", 10)
-	first := d.claimAs(r).Deliveries
-	d.wantEqual("claimed", len(first), 2)
+func testSnoozeRepeatedClaim(g *rig) {
+	g.send()
+	plain := g.send()
+	g.wantSettled(store.Snooze, g.take("c").Receipt, store.CodeOK)
+	r := g.claimRequest("c", 10)
+	first := g.claimAs(r).Deliveries
+	g.wantEqual("claimed", len(first), 2)
 	for _, v := range first {
 		want := 1
 		if v.Receipt.ID == plain {
 			want = 0
 		}
-		d.wantEqual("snoozes", v.Snoozes, want)
+		g.wantEqual("snoozes", v.Snoozes, want)
 	}
-	d.wantEqual("repeated", d.claimAs(r).Deliveries, first)
+	g.wantEqual("repeated", g.claimAs(r).Deliveries, first)
 }
 
-// The verdict says that a handler has returned, recorded or not.
-func testSnoozeClears(d *desk) {
-	id := d.send()
-	d.lose(id, false)
-	v := d.take("c")
-	d.wantEqual("suspicion", v.Suspicion, store.Suspect)
-	d.wantSettled(store.Snooze, v.Receipt, store.CodeOK)
-	d.wantEqual("suspicion after a snooze", d.take("c").Suspicion, store.Unsuspected)
+// A snooze shows that the handler has returned, also when its start was not recorded.
+func testSnoozeClears(g *rig) {
+	id := g.send()
+	g.lose(id, false)
+	v := g.take("c")
+	g.wantEqual("suspicion", v.Suspicion, store.Suspect)
+	g.wantSettled(store.Snooze, v.Receipt, store.CodeOK)
+	g.wantEqual("suspicion after a snooze", g.take("c").Suspicion, store.Unsuspected)
 }
 
-func testSnoozeReopen(d *desk) {
-	id := d.send()
-	item := d.snooze("busy")
-	d.s = d.h.Reopen(d.t)
-	rec := d.wantState(id, store.Ready)
-	d.wantEqual("snoozes", rec.Snoozes, 1)
-	d.wantEqual("reason", rec.LastFailure, "busy")
-	d.wantSettled(store.Snooze, item.Receipt, store.CodeOK)
-	d.wantEqual("snoozed", d.stats().Counters.Snoozed, int64(1))
+func testSnoozeReopen(g *rig) {
+	id := g.send()
+	item := g.snooze("busy")
+	g.s = g.h.Reopen(g.t)
+	rec := g.wantState(id, store.Ready)
+	g.wantEqual("snoozes", rec.Snoozes, 1)
+	g.wantEqual("reason", rec.LastFailure, "busy")
+	g.wantSettled(store.Snooze, item.Receipt, store.CodeOK)
+	g.wantEqual("snoozed", g.stats().Counters.Snoozed, int64(1))
 }

@@ -1,13 +1,12 @@
-// Package storetest is the conformance suite of the port in package store: it holds
-// the promises that every store must keep.
+// Package storetest is the conformance suite of the port in package store: every store must pass it.
 //
 // An adapter runs it with one line in its tests:
 //
 //	func TestConformance(t *testing.T) { storetest.Run(t, open) }
 //
-// Test names begin with the promise they hold. After every test the store is
-// audited (see [Audit]). What an adapter's harness lacks is printed, and the tests
-// that need it are skipped by name.
+// Groups of tests are named after the method that they test, then what it must do. After every test
+// the store is audited (see [Audit]). Features that an adapter's harness lacks are printed, and the
+// tests that need them are skipped by name.
 //
 // Flags: -storetest.steps (operations of one run of the model test, on average),
 // -rapid.checks (runs), -rapid.seed (to repeat a failure).
@@ -21,26 +20,25 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Harness is one fresh store under test and the handles on its surroundings. A nil
-// handle is a feature the adapter lacks.
+// Harness is one empty store under test, with functions that control its environment. A nil function
+// is a feature that the adapter lacks.
 type Harness struct {
-	// Store is empty and nobody else uses it.
+	// Store is empty and not used by others.
 	Store store.Store
 
-	// Now and Advance are set together: the clock is moved by hand, backwards too.
-	// Without them the clock is real, and tests wait by the store's own word.
+	// Now and Advance read and move a manual clock, backwards too. Both are set or neither.
+	// Without them the clock is real, and tests wait as long as the store's Wait.
 	Now     func() time.Time
 	Advance func(d time.Duration)
 
-	// ExpireLeases makes all leases of a partition run out at once, in their order,
-	// behind the store's back. Without it, tests let a lease of MinLease pass.
+	// ExpireLeases changes the data so that all leases of a partition have run out, in their
+	// order. Without it, tests wait until a lease of MinLease runs out.
 	ExpireLeases func(t testing.TB, p store.Partition)
 
 	// Reopen returns another store on the same data, as after a restart of the process.
 	Reopen func(t testing.TB) store.Store
 
-	// FillUp makes the store refuse more data, and
-	// returns what undoes it.
+	// FillUp makes the store refuse more data, and returns a function that undoes it.
 	FillUp func(t testing.TB) (undo func())
 
 	// ModelSteps is how many operations a run of the model test makes on average;
@@ -48,7 +46,7 @@ type Harness struct {
 	ModelSteps int
 }
 
-// feature is something a harness can lack.
+// feature is a feature that a harness can lack.
 type feature string
 
 const (
@@ -75,41 +73,41 @@ func (h Harness) has(f feature) bool {
 // testCase is one test of a group.
 type testCase struct {
 	name  string
-	needs feature // "" is none
-	run   func(d *desk)
+	needs feature // "": none
+	run   func(g *rig)
 }
 
 // closing are the tests after which there is no store to audit.
 var closing = []string{"Close", "CloseEndsWatch"}
 
-// Run holds the store that open returns to every promise of the port. open is
-// called once for each test and must clean up with t.Cleanup; tests run in parallel.
+// Run runs all tests of the suite. It calls open once for each test; open must clean up with
+// t.Cleanup, and tests run in parallel.
 func Run(t *testing.T, open func(t *testing.T) Harness) {
 	t.Run("Lacks", func(t *testing.T) { reportLacking(t, open(t)) })
 	groups := []struct {
 		name  string
 		cases []testCase
 	}{
-		{"Promise1NothingLost", nothingLost()},
-		{"Promise2NeverEarly", neverEarly()},
-		{"Promise3OneHolder", oneHolder()},
-		{"Promise4IdempotentPush", idempotentPush()},
-		{"Promise4IdempotentClaim", idempotentClaim()},
-		{"Promise4IdempotentSettle", idempotentSettle()},
-		{"Promise4IdempotentManagement", idempotentManagement()},
-		{"Promise5OneLiveMessagePerKey", oneLiveMessagePerKey()},
-		{"Promise6Cancel", definiteCancel()},
-		{"Promise6Reschedule", definiteReschedule()},
-		{"Promise7BoundedWork", boundedWork()},
-		{"Promise8ReleaseBurnsNothing", releaseBurnsNothing()},
+		{"Claim_UntilAcked", nothingLost()},
+		{"Claim_NeverEarly", neverEarly()},
+		{"Claim_OneHolder", oneHolder()},
+		{"Push_Repeated", idempotentPush()},
+		{"Claim_Repeated", idempotentClaim()},
+		{"Settle_Repeated", idempotentSettle()},
+		{"Manage_Repeated", idempotentManagement()},
+		{"Push_OneLiveMessagePerKey", oneLiveMessagePerKey()},
+		{"Cancel", definiteCancel()},
+		{"Reschedule", definiteReschedule()},
+		{"Claim_BoundedWork", boundedWork()},
+		{"Release_UsesUpNoAttempt", releases()},
 		{"Snooze", snoozing()},
 		{"Again", repeating()},
 		{"Next", following()},
 		{"Recurring", recurring()},
 		{"Remembering", remembering()},
-		{"Promise9CrashesBreakNothing", crashesBreakNothing()},
-		{"Promise9OnlyTheStartedFail", onlyTheStartedFail()},
-		{"Promise10FullStoreDrains", fullStoreDrains()},
+		{"Claim_HolderCrashed", crashes()},
+		{"Start_OnlyStartedFail", onlyStartedFail()},
+		{"Push_FullStore", fullStore()},
 		{"Expiry", expiry()},
 		{"DeadLetters", deadLetters()},
 		{"DeadRetention", deadRetention()},
@@ -127,10 +125,10 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"BadInput", badInput()},
 		{"Audit", audits()},
 	}
-	for _, g := range groups {
-		t.Run(g.name, func(t *testing.T) {
+	for _, group := range groups {
+		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()
-			runCases(t, open, g.cases)
+			runCases(t, open, group.cases)
 		})
 	}
 	t.Run("Model", func(t *testing.T) {
@@ -155,8 +153,8 @@ func runCases(t *testing.T, open func(t *testing.T) Harness, cases []testCase) {
 			if c.needs != "" && !h.has(c.needs) {
 				t.Skipf("the harness lacks %s", c.needs)
 			}
-			d := newDesk(t, h)
-			c.run(d)
+			g := newRig(t, h)
+			c.run(g)
 			if !slices.Contains(closing, c.name) {
 				Audit(t, h.Store)
 			}
@@ -164,8 +162,8 @@ func runCases(t *testing.T, open func(t *testing.T) Harness, cases []testCase) {
 	}
 }
 
-// reportLacking names each missing feature as a skipped test, so that no run can
-// be mistaken for a complete one.
+// reportLacking reports each missing feature as a skipped test, so that an incomplete run is not
+// taken for a complete one.
 func reportLacking(t *testing.T, h Harness) {
 	for _, f := range []feature{manualClock, reopening, fillingUp, expiring} {
 		if h.has(f) {

@@ -4,16 +4,15 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// onlyTheStartedFail holds the part of promise 9 that a store decides about a message
-// whose handler ends its process.
-func onlyTheStartedFail() []testCase {
+// onlyStartedFail tests that a lost lease counts as a failure only if the handler had started.
+func onlyStartedFail() []testCase {
 	return []testCase{
 		{"LeaseOfAnUnstartedDeliveryCostsNothing", "", testUnstartedCostsNothing},
 		{"LeaseOfAStartedDeliveryIsAFailure", "", testStartedIsAFailure},
-		{"MessageThatKillsItsHolders", "", testKiller},
+		{"MessageThatEndsItsHolders", "", testMessageThatEndsItsHolders},
 		{"CrashedMessagesComeBackApart", "", testCrashedApart},
 		{"StartIsOfOneDelivery", "", testStartOfOneDelivery},
-		{"AHandlerThatReturnsClearsItsMessage", "", testReturnClears},
+		{"HandlerThatReturnsClearsItsMessage", "", testReturnClears},
 		{"ReleaseBeforeStartClearsNothing", "", testReleaseKeepsSuspicion},
 		{"CrashedStaysCrashedUntilItIsStarted", "", testCrashedStays},
 		{"RepeatedClaimHasTheSameSuspicion", "", testSuspicionRepeated},
@@ -22,221 +21,221 @@ func onlyTheStartedFail() []testCase {
 	}
 }
 
-// lose has the message, which must be due, claimed and its lease run out, after a start or
-// not, and returns the delivery. It is put back, and due at once.
-func (d *desk) lose(id store.ID, start bool) store.Delivery {
-	d.t.Helper()
-	v := d.takeFor("dying", shortLease)
-	d.wantEqual("claimed", v.Receipt.ID, id)
+// lose claims the message, which must be due, records a start if start is true, and lets the
+// lease run out. A claim then puts the message back, due at once. lose returns the delivery.
+func (g *rig) lose(id store.ID, start bool) store.Delivery {
+	g.t.Helper()
+	v := g.takeFor("dying", shortLease)
+	g.wantEqual("claimed", v.Receipt.ID, id)
 	if start {
-		d.start(shortLease, v.Receipt)
+		g.start(shortLease, v.Receipt)
 	}
-	d.putBack()
-	if d.get(byID(id)).State != store.Dead {
-		d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id)}), store.CodeOK)
+	g.putBack()
+	if g.get(byID(id)).State != store.Dead {
+		g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id)}), store.CodeOK)
 	}
 	return v
 }
 
 // start records that handlers are about to run.
-func (d *desk) start(lease int64, rs ...store.Receipt) {
-	d.t.Helper()
+func (g *rig) start(lease int64, rs ...store.Receipt) {
+	g.t.Helper()
 	items := make([]store.Settlement, len(rs))
 	for i, r := range rs {
 		items[i] = store.Settlement{Receipt: r, Delay: lease}
 	}
-	for i, code := range d.settleAs(store.SettleRequest{Verdict: Start, Items: items}) {
+	for i, code := range g.settleAs(store.SettleRequest{Verdict: Start, Items: items}) {
 		if code != store.CodeOK {
-			d.t.Fatalf("start of %v: %v", rs[i], code)
+			g.t.Fatalf("start of %v: %v", rs[i], code)
 		}
 	}
 }
 
-// putBack lets leases run out and has a claim put the messages back; it hands out nothing,
+// putBack lets leases run out, and a claim that hands out nothing puts the messages back,
 // for the queue is paused meanwhile.
-func (d *desk) putBack() {
-	d.t.Helper()
-	d.runOut()
-	d.configure(store.Change{Paused: pointer(true)})
-	d.takeNothing("sweeper")
-	d.configure(store.Change{Paused: pointer(false)})
+func (g *rig) putBack() {
+	g.t.Helper()
+	g.runOut()
+	g.configure(store.Change{Paused: pointer(true)})
+	g.takeNothing("sweeper")
+	g.configure(store.Change{Paused: pointer(false)})
 }
 
-func testUnstartedCostsNothing(d *desk) {
-	id := d.send(attempts(1))
+func testUnstartedCostsNothing(g *rig) {
+	id := g.send(attempts(1))
 	for i := range 5 {
-		v := d.lose(id, false)
+		v := g.lose(id, false)
 		want := store.Suspect
 		if i == 0 {
 			want = store.Unsuspected
 		}
-		d.wantEqual("attempt", v.Receipt.Attempt, i+1)
-		d.wantEqual("failures", v.Failures, 0)
-		d.wantEqual("suspicion", v.Suspicion, want)
+		g.wantEqual("attempt", v.Receipt.Attempt, i+1)
+		g.wantEqual("failures", v.Failures, 0)
+		g.wantEqual("suspicion", v.Suspicion, want)
 	}
-	d.wantEqual("failures", d.wantState(id, store.Ready).Failures, 0)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 5, LeaseLost: 5})
+	g.wantEqual("failures", g.wantState(id, store.Ready).Failures, 0)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 5, LeaseLost: 5})
 }
 
-func testStartedIsAFailure(d *desk) {
-	once, twice := d.send(attempts(1)), d.send(attempts(2), key("k"))
+func testStartedIsAFailure(g *rig) {
+	once, twice := g.send(attempts(1)), g.send(attempts(2), key("k"))
 	var rs []store.Receipt
 	for range 2 {
-		rs = append(rs, d.takeFor("dying", shortLease).Receipt)
+		rs = append(rs, g.takeFor("dying", shortLease).Receipt)
 	}
-	d.start(shortLease, rs...)
-	d.putBack()
-	rec := d.wantState(once, store.Dead)
-	d.wantEqual("failures", rec.Failures, 1)
-	d.wantEqual("text", rec.LastFailure, "lease ran out")
-	d.wantEqual("failures", d.get(byKey("k")).Failures, 1)
-	v := d.await("living")
-	d.wantEqual("receipt", v.Receipt, store.Receipt{ID: twice, Attempt: 2, Keyed: true})
-	d.wantEqual("failures", v.Failures, 1)
-	d.wantEqual("suspicion", v.Suspicion, store.Crashed)
-	d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
-	d.wantCounters(store.Counters{Sent: 2, Delivered: 3, LeaseLost: 2, DeadLettered: 1, Acked: 1})
+	g.start(shortLease, rs...)
+	g.putBack()
+	rec := g.wantState(once, store.Dead)
+	g.wantEqual("failures", rec.Failures, 1)
+	g.wantEqual("text", rec.LastFailure, "lease ran out")
+	g.wantEqual("failures", g.get(byKey("k")).Failures, 1)
+	v := g.await("living")
+	g.wantEqual("receipt", v.Receipt, store.Receipt{ID: twice, Attempt: 2, Keyed: true})
+	g.wantEqual("failures", v.Failures, 1)
+	g.wantEqual("suspicion", v.Suspicion, store.Crashed)
+	g.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+	g.wantCounters(store.Counters{Sent: 2, Delivered: 3, LeaseLost: 2, DeadLettered: 1, Acked: 1})
 }
 
 // A consumer starts what is suspect or on its last attempt, so the killer has one delivery
 // more than it may have failures.
-func testKiller(d *desk) {
-	killer := d.send(attempts(3))
+func testMessageThatEndsItsHolders(g *rig) {
+	killer := g.send(attempts(3))
 	for i := range 4 {
-		v := d.lose(killer, i > 0)
-		d.wantEqual("receipt", v.Receipt, store.Receipt{ID: killer, Attempt: i + 1})
-		d.wantEqual("failures", v.Failures, max(0, i-1))
+		v := g.lose(killer, i > 0)
+		g.wantEqual("receipt", v.Receipt, store.Receipt{ID: killer, Attempt: i + 1})
+		g.wantEqual("failures", v.Failures, max(0, i-1))
 	}
-	others := d.sendMany(3)
-	d.wantEqual("the others flow", deliveredIDs(d.claim("c", 10).Deliveries), others)
-	rec := d.wantState(killer, store.Dead)
-	d.wantEqual("attempts", rec.Attempt, 4)
-	d.wantEqual("failures", rec.Failures, 3)
-	d.wantCounters(store.Counters{Sent: 4, Delivered: 7, LeaseLost: 4, DeadLettered: 1})
+	others := g.sendMany(3)
+	g.wantEqual("the others flow", deliveredIDs(g.claim("c", 10).Deliveries), others)
+	rec := g.wantState(killer, store.Dead)
+	g.wantEqual("attempts", rec.Attempt, 4)
+	g.wantEqual("failures", rec.Failures, 3)
+	g.wantCounters(store.Counters{Sent: 4, Delivered: 7, LeaseLost: 4, DeadLettered: 1})
 }
 
 // What crashed in the same sweep is due again at the instants that the port defines.
-func testCrashedApart(d *desk) {
+func testCrashedApart(g *rig) {
 	const n = 50
-	ids := d.sendMany(n)
-	r := d.claimRequest("dying", n)
+	ids := g.sendMany(n)
+	r := g.claimRequest("dying", n)
 	r.Lease = shortLease
-	got := receipts(d.claimAs(r).Deliveries)
-	d.wantEqual("claimed", len(got), n)
-	d.start(shortLease, got...)
-	d.putBack()
-	swept := d.get(byID(ids[0])).At - store.CrashDelay(ids[0], 1, 1)
+	got := receipts(g.claimAs(r).Deliveries)
+	g.wantEqual("claimed", len(got), n)
+	g.start(shortLease, got...)
+	g.putBack()
+	swept := g.get(byID(ids[0])).At - store.CrashDelay(ids[0], 1, 1)
 	instants := map[int64]bool{}
 	for _, id := range ids {
-		at := d.get(byID(id)).At
-		d.wantEqual("due after the sweep", at-swept, store.CrashDelay(id, 1, 1))
+		at := g.get(byID(id)).At
+		g.wantEqual("due after the sweep", at-swept, store.CrashDelay(id, 1, 1))
 		instants[at] = true
 	}
 	if len(instants) < n/4 {
-		d.t.Fatalf("%d messages that crashed together are due at %d instants", n, len(instants))
+		g.t.Fatalf("%d messages that crashed together are due at %d instants", n, len(instants))
 	}
 }
 
-func testStartOfOneDelivery(d *desk) {
-	id := d.send()
-	v := d.take("a")
-	d.start(longLease, v.Receipt)
-	d.wantSettled(store.Release, v.Receipt, store.CodeOK)
-	d.lose(id, false)
-	d.wantEqual("failures", d.wantState(id, store.Ready).Failures, 0)
-	d.wantSettled(Start, v.Receipt, store.CodeLeaseLost)
-	d.wantSettled(store.Ack, d.take("a").Receipt, store.CodeOK)
-	d.wantSettled(Start, v.Receipt, store.CodeGone)
-	d.wantCounters(store.Counters{Sent: 1, Delivered: 3, Released: 1, LeaseLost: 1, Acked: 1})
+func testStartOfOneDelivery(g *rig) {
+	id := g.send()
+	v := g.take("a")
+	g.start(longLease, v.Receipt)
+	g.wantSettled(store.Release, v.Receipt, store.CodeOK)
+	g.lose(id, false)
+	g.wantEqual("failures", g.wantState(id, store.Ready).Failures, 0)
+	g.wantSettled(Start, v.Receipt, store.CodeLeaseLost)
+	g.wantSettled(store.Ack, g.take("a").Receipt, store.CodeOK)
+	g.wantSettled(Start, v.Receipt, store.CodeGone)
+	g.wantCounters(store.Counters{Sent: 1, Delivered: 3, Released: 1, LeaseLost: 1, Acked: 1})
 }
 
-func testReturnClears(d *desk) {
+func testReturnClears(g *rig) {
 	for _, verdict := range []store.Verdict{store.Nack, store.Release, store.Snooze, store.Again} {
-		id := d.send()
-		d.lose(id, true)
-		v := d.take("c")
-		d.wantEqual("suspicion", v.Suspicion, store.Crashed)
-		d.start(longLease, v.Receipt)
-		d.wantSettled(verdict, v.Receipt, store.CodeOK)
-		v = d.take("c")
-		d.wantEqual("suspicion after "+string(verdict), v.Suspicion, store.Unsuspected)
-		d.wantSettled(store.Ack, v.Receipt, store.CodeOK)
+		id := g.send()
+		g.lose(id, true)
+		v := g.take("c")
+		g.wantEqual("suspicion", v.Suspicion, store.Crashed)
+		g.start(longLease, v.Receipt)
+		g.wantSettled(verdict, v.Receipt, store.CodeOK)
+		v = g.take("c")
+		g.wantEqual("suspicion after "+string(verdict), v.Suspicion, store.Unsuspected)
+		g.wantSettled(store.Ack, v.Receipt, store.CodeOK)
 	}
 }
 
 // A consumer that stops gives back what it has not started.
-func testReleaseKeepsSuspicion(d *desk) {
-	id := d.send(key("k"))
+func testReleaseKeepsSuspicion(g *rig) {
+	id := g.send(key("k"))
 	for _, want := range []store.Suspicion{store.Suspect, store.Crashed} {
-		d.lose(id, want == store.Crashed)
+		g.lose(id, want == store.Crashed)
 		for range 2 {
-			v := d.take("c")
-			d.wantEqual("suspicion", v.Suspicion, want)
-			d.wantSettled(store.Release, v.Receipt, store.CodeOK)
-			d.wantSettled(store.Release, v.Receipt, store.CodeOK)
+			v := g.take("c")
+			g.wantEqual("suspicion", v.Suspicion, want)
+			g.wantSettled(store.Release, v.Receipt, store.CodeOK)
+			g.wantSettled(store.Release, v.Receipt, store.CodeOK)
 		}
 	}
 }
 
-func testCrashedStays(d *desk) {
-	id := d.send(attempts(5))
-	d.lose(id, true)
+func testCrashedStays(g *rig) {
+	id := g.send(attempts(5))
+	g.lose(id, true)
 	for range 3 {
-		v := d.lose(id, false)
-		d.wantEqual("failures", v.Failures, 1)
-		d.wantEqual("suspicion", v.Suspicion, store.Crashed)
+		v := g.lose(id, false)
+		g.wantEqual("failures", v.Failures, 1)
+		g.wantEqual("suspicion", v.Suspicion, store.Crashed)
 	}
-	v := d.take("killer")
-	d.wantSettled(store.Reject, v.Receipt, store.CodeOK)
-	d.wantPushed(d.redrive(id), store.CodeOK)
-	d.wantEqual("suspicion after its handler returned", d.take("c").Suspicion, store.Unsuspected)
+	v := g.take("killer")
+	g.wantSettled(store.Reject, v.Receipt, store.CodeOK)
+	g.wantPushed(g.redrive(id), store.CodeOK)
+	g.wantEqual("suspicion after its handler returned", g.take("c").Suspicion, store.Unsuspected)
 }
 
-func testSuspicionRepeated(d *desk) {
-	id := d.send(attempts(1))
-	other := d.send()
-	d.lose(id, false)
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id), Delay: hour}), store.CodeOK)
-	d.lose(other, true)
-	d.wantCodes("reschedule", d.reschedule(store.Move{Ref: byID(id)}), store.CodeOK)
-	r := d.claimRequest("c", 5)
-	first := d.claimAs(r).Deliveries
+func testSuspicionRepeated(g *rig) {
+	id := g.send(attempts(1))
+	other := g.send()
+	g.lose(id, false)
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id), Delay: hour}), store.CodeOK)
+	g.lose(other, true)
+	g.wantCodes("reschedule", g.reschedule(store.Move{Ref: byID(id)}), store.CodeOK)
+	r := g.claimRequest("c", 5)
+	first := g.claimAs(r).Deliveries
 	got := map[store.ID]store.Suspicion{}
 	for _, v := range first {
 		got[v.Receipt.ID] = v.Suspicion
 	}
-	d.wantEqual("suspicions", got, map[store.ID]store.Suspicion{id: store.Suspect, other: store.Crashed})
+	g.wantEqual("suspicions", got, map[store.ID]store.Suspicion{id: store.Suspect, other: store.Crashed})
 	for range 2 {
-		d.wantEqual("repeated", d.claimAs(r).Deliveries, first)
-		d.start(longLease, receipts(first)...)
+		g.wantEqual("repeated", g.claimAs(r).Deliveries, first)
+		g.start(longLease, receipts(first)...)
 	}
 }
 
-func testStartReopened(d *desk) {
-	id := d.send(attempts(1))
-	d.start(shortLease, d.takeFor("dying", shortLease).Receipt)
-	d.s = d.h.Reopen(d.t)
-	d.putBack()
-	d.wantState(id, store.Dead)
+func testStartReopened(g *rig) {
+	id := g.send(attempts(1))
+	g.start(shortLease, g.takeFor("dying", shortLease).Receipt)
+	g.s = g.h.Reopen(g.t)
+	g.putBack()
+	g.wantState(id, store.Dead)
 }
 
-func testStartMany(d *desk) {
-	ids := d.sendMany(store.MaxBatch, attempts(1))
-	r := d.claimRequest("dying", store.MaxBatch)
+func testStartMany(g *rig) {
+	ids := g.sendMany(store.MaxBatch, attempts(1))
+	r := g.claimRequest("dying", store.MaxBatch)
 	r.Lease = shortLease
 	var got []store.Receipt
 	for len(got) < len(ids) { // the reply of one claim is bounded
-		got = append(got, receipts(d.claimAs(r).Deliveries)...)
-		r.Number = d.number("dying")
+		got = append(got, receipts(g.claimAs(r).Deliveries)...)
+		r.Number = g.number("dying")
 	}
-	d.start(shortLease, got...)
-	d.start(shortLease, got...)
-	d.runOut()
+	g.start(shortLease, got...)
+	g.start(shortLease, got...)
+	g.runOut()
 	for range ids {
-		d.takeNothing("sweeper")
-		if d.stats().Dead == int64(len(ids)) {
+		g.takeNothing("sweeper")
+		if g.stats().Dead == int64(len(ids)) {
 			break
 		}
 	}
-	d.wantEqual("dead", d.stats().Dead, int64(len(ids)))
+	g.wantEqual("dead", g.stats().Dead, int64(len(ids)))
 }

@@ -321,7 +321,7 @@ func (r *trial) adoptLeases() {
 	for _, rec := range r.list(store.Leased) {
 		e := r.m.messages[rec.ID]
 		if e == nil || rec.At > r.clock().UnixMilli() {
-			r.t.Fatalf("leases were to run out, but: %+v", rec)
+			r.t.Fatalf("want all leases run out, but: %+v", rec)
 		}
 		e.at = rec.At
 	}
