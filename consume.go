@@ -113,7 +113,7 @@ func (c ConsumeOptions) wrap(h Handler) Handler {
 func (q *Queue) handler(h Handler) func(*consumer.Config) {
 	return func(config *consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
-			d := newDelivery(q, held.Delivery, held)
+			d := newDelivery(q, held)
 			d.early = config.AtMostOnce
 			q.client.hooks.delivering(q.name, held.Delivery)
 			return d.admit(ctx, h(ctx, d))
@@ -165,7 +165,9 @@ func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consum
 		Name: uniqueNameOf(cmp.Or(c.Name, q.client.name)), Isolation: &q.client.isolated, Log: q.client.log,
 		Observe: q.client.hooks.observer(),
 		Backoff: func(held *consumer.Held, err error) time.Duration {
-			return backoff(newDelivery(q, held.Delivery, nil), err)
+			d := newDelivery(q, held)
+			d.shown = true
+			return backoff(d, err)
 		},
 		Concurrency: c.Concurrency, Prefetch: c.Prefetch, PrefetchBytes: c.PrefetchBytes,
 		Lease: leaseOr(c.Lease, settings), Timeout: c.Timeout, Grace: c.Grace, MaxHold: c.MaxHold, AtMostOnce: c.AtMostOnce,
@@ -308,7 +310,7 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 	length := len(ids) / len(all)
 	for i, held := range all {
 		q.client.hooks.delivering(q.name, held.Delivery)
-		deliveries[i].fill(q, ids[i*length:(i+1)*length], held.Delivery, held)
+		deliveries[i].fill(q, ids[i*length:(i+1)*length], held)
 		deliveries[i].early, deliveries[i].result = early, &own[i]
 		batch[i] = &deliveries[i]
 	}

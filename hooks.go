@@ -29,6 +29,9 @@ type Hooks struct {
 	OnFailure func(FailureEvent)
 	// OnDead is called, before OnSettle, when a message has become a dead letter.
 	OnDead func(DeadEvent)
+	// OnSkip is called when no handler gets an occurrence of a recurring message, at the same time
+	// as OnSettle otherwise. No other hook is called for that occurrence.
+	OnSkip func(SkipEvent)
 }
 
 // Subject identifies the delivery of an event.
@@ -87,6 +90,17 @@ type FailureEvent struct {
 type DeadEvent struct {
 	Subject
 	Err error // what the handler returned, or panicked with
+}
+
+// SkipEvent is an occurrence of a recurring message that no handler gets. Its verdict is ack: it
+// was missed, or reject: its last lease ran out on its last attempt, so that it is a dead letter.
+// A consumer that cannot read the schedule, for example because it does not know the zone,
+// releases the message to others: release.
+type SkipEvent struct {
+	Subject
+	Verdict string // ack, reject, release
+	Err     error  // why it is skipped
+	Lost    error  // as in SettleEvent: the occurrence will be delivered, and judged, again
 }
 
 // SendFunc sends messages to a queue: a single one as [Queue.Send], several as [Queue.SendBatch].
@@ -189,13 +203,17 @@ func (h *Hooks) delivering(queue string, d *store.Delivery) {
 
 // observer returns a function that calls the hooks for the end of deliveries; nil if none is set.
 func (h *Hooks) observer() func(consumer.Outcome) {
-	if h.OnSettle == nil && h.OnFailure == nil && h.OnDead == nil {
+	if h.OnSettle == nil && h.OnFailure == nil && h.OnDead == nil && h.OnSkip == nil {
 		return nil
 	}
 	return h.settled
 }
 
 func (h *Hooks) settled(o consumer.Outcome) {
+	if !o.Handled {
+		h.skipped(o.Held, o.Verdict.Verdict, o.Result, o.Err)
+		return
+	}
 	about, result := subject(o.Held.Partition.Queue, o.Held.Delivery), o.Result
 	if result == nil && o.Verdict.Failure != "" { // the handler has settled the delivery
 		result = errors.New(o.Verdict.Failure)
@@ -213,6 +231,13 @@ func (h *Hooks) settled(o consumer.Outcome) {
 	}
 	if h.OnSettle != nil {
 		h.OnSettle(SettleEvent{Subject: about, Verdict: string(verdict), Err: result, Took: o.Took, Lost: o.Err})
+	}
+}
+
+// skipped calls OnSkip.
+func (h *Hooks) skipped(held *consumer.Held, v store.Verdict, why, lost error) {
+	if h.OnSkip != nil {
+		h.OnSkip(SkipEvent{Subject: subject(held.Partition.Queue, held.Delivery), Verdict: string(v), Err: why, Lost: lost})
 	}
 }
 

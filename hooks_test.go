@@ -48,6 +48,7 @@ func (e *events) hooks() dueq.Hooks {
 		},
 		OnFailure: func(f dueq.FailureEvent) { e.add("failure %s, again after %s: %s", f.Key, f.After, first(f.Err)) },
 		OnDead:    func(d dueq.DeadEvent) { e.add("dead %s: %s", d.Key, first(d.Err)) },
+		OnSkip:    func(s dueq.SkipEvent) { e.add("skip %s %s: %v, %v", s.Key, s.Verdict, s.Err, s.Lost) },
 	}
 }
 
@@ -270,6 +271,93 @@ func TestConsume_FailuresAreLoggedWithABound(t *testing.T) {
 			if got := strings.Count(log.String(), line); got != n {
 				r.Errorf("%d times, want %d: %s\n%s", got, n, line, log.String())
 			}
+		}
+	})
+}
+
+func TestHooks_SeeSkippedOccurrences(t *testing.T) {
+	t.Parallel()
+	ok := func(context.Context, *dueq.Delivery) error { return nil }
+	receivers := map[string]func(*rig, *dueq.Queue){
+		"Consume": func(r *rig, q *dueq.Queue) {
+			consumer := r.consume(q, ok, dueq.ConsumeOptions{})
+			r.sleep(30 * time.Second) // a crash delays a message by up to 10 s
+			_, err := consumer.end()
+			r.must(err)
+		},
+		"ConsumeBatch": func(r *rig, q *dueq.Queue) {
+			consumer := r.consumeBatch(q, func(context.Context, []*dueq.Delivery) error { return nil }, dueq.BatchOptions{})
+			r.sleep(30 * time.Second)
+			_, err := consumer.end()
+			r.must(err)
+		},
+		"AtMostOnce": func(r *rig, q *dueq.Queue) {
+			consumer := r.consume(q, ok, dueq.ConsumeOptions{AtMostOnce: true})
+			r.sleep(30 * time.Second)
+			_, err := consumer.end()
+			r.must(err)
+		},
+		"Receive": func(r *rig, q *dueq.Queue) {
+			all, err := q.Receive(r.Context(), dueq.ReceiveOptions{Wait: 30 * time.Second})
+			r.must(err)
+			if len(all) > 0 {
+				r.Errorf("received %+v, want none", all)
+			}
+		},
+	}
+	cases := []struct {
+		name string
+		skip func(*rig)
+		want string
+	}{
+		{"missed", func(r *rig) { r.sleep(150 * time.Minute) }, "skip k ack: missed: the next time of its schedule has come, <nil>"},
+		{"last attempt lost", func(r *rig) {
+			r.sleep(time.Hour)
+			if _, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Lease: time.Second}); err != nil {
+				r.Fatal(err)
+			}
+			r.sleep(time.Minute)
+		}, "skip k reject: its last lease ran out on its last attempt, <nil>"},
+	}
+	for name, receive := range receivers {
+		for _, test := range cases {
+			t.Run(name+", "+test.name, func(t *testing.T) {
+				inBubble(t, func(r *rig) {
+					r.send(dueq.Message{Key: "k", Repeat: hourly, MaxAttempts: 1})
+					test.skip(r)
+					seen := &events{}
+					receive(r, r.hooked(dueq.Options{Hooks: seen.hooks()}))
+					if got := seen.take(); !slices.Equal(got, []string{test.want}) {
+						r.Errorf("the hooks saw %q, want %q", got, test.want)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An occurrence that is skipped while the store does not answer is judged again later.
+func TestHooks_SkipThatWasNotStoredIsLost(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{Key: "k", Repeat: hourly})
+		r.sleep(150 * time.Minute)
+		seen := &events{}
+		hooks := seen.hooks()
+		var lost error
+		hooks.OnSkip = func(s dueq.SkipEvent) { lost = s.Lost }
+		client, err := dueq.New(r.net, &dueq.Options{Hooks: hooks, Logger: slog.New(slog.DiscardHandler)})
+		r.must(err)
+		r.Cleanup(func() { _ = client.Close() })
+		r.net.set(func(op string) fault {
+			if op == "again" {
+				return refused
+			}
+			return works
+		})
+		_, err = client.Queue("work").Receive(r.Context(), dueq.ReceiveOptions{})
+		r.must(err)
+		if !errors.Is(lost, dueq.ErrUnavailable) {
+			r.Errorf("the hook saw %v, want ErrUnavailable", lost)
 		}
 	})
 }

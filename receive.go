@@ -78,7 +78,7 @@ func (q *Queue) receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, err
 	}
 	deliveries := make([]*Delivery, len(found))
 	for i, held := range found {
-		deliveries[i] = newDelivery(q, held.Delivery, held)
+		deliveries[i] = newDelivery(q, held)
 	}
 	return deliveries, err
 }
@@ -110,7 +110,8 @@ func (q *Queue) pass(ctx context.Context, held *consumer.Held) bool {
 	}
 	q.client.log.WarnContext(ctx, "dueq: an occurrence of a recurring message is left out",
 		slog.String("queue", q.name), slog.String("key", held.Delivery.Key), slog.Any("cause", why))
-	_ = held.Settle(ctx, *v)
+	lost := held.Settle(ctx, *v)
+	q.client.hooks.skipped(held, v.Verdict, why, lost)
 	return true
 }
 
@@ -138,25 +139,26 @@ type Delivery struct {
 	ExpiresAt   time.Time // zero: never
 
 	queue  *Queue
-	held   *consumer.Held // nil: it is not held any more
+	held   *consumer.Held // nil: the program has made the Delivery itself
 	result *ownResult     // in a batch
-	recurs bool
-	early  bool // acked before the handler got it
+	early  bool           // acked before the handler got it
+	shown  bool           // to a function that cannot settle it
 }
 
-func newDelivery(q *Queue, d *store.Delivery, held *consumer.Held) *Delivery {
+func newDelivery(q *Queue, held *consumer.Held) *Delivery {
 	made := &Delivery{}
-	made.fill(q, d.Receipt.ID.String(), d, held)
+	made.fill(q, held.Delivery.Receipt.ID.String(), held)
 	return made
 }
 
 // fill sets d to a delivery of the store, of the message with an id.
-func (d *Delivery) fill(q *Queue, id string, from *store.Delivery, held *consumer.Held) {
+func (d *Delivery) fill(q *Queue, id string, held *consumer.Held) {
+	from := held.Delivery
 	*d = Delivery{
 		ID: id, Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
 		Attempt: from.Receipt.Attempt - from.Earlier, Token: int64(from.Receipt.Attempt), Failures: from.Failures, Snoozes: from.Snoozes, MaxAttempts: from.MaxAttempts,
 		Due: fromInstant(from.Due), SentAt: fromInstant(from.Receipt.ID.Time()), ExpiresAt: fromInstant(from.Expiry),
-		queue: q, held: held, recurs: from.Repeat != "",
+		queue: q, held: held,
 	}
 }
 
@@ -173,6 +175,17 @@ func (d *Delivery) IdempotencyKey() string {
 	}
 	return d.ID + "." + strconv.FormatInt(earlier, 10)
 }
+
+// Repeat returns the schedule of a recurring message, and the zero value for any other message.
+// It is the schedule at the time of the claim: the message may have got another one since.
+func (d *Delivery) Repeat() Repeat {
+	if d.held == nil {
+		return Repeat{}
+	}
+	return toRepeat(d.held.Delivery.Repeat)
+}
+
+func (d *Delivery) recurs() bool { return d.held != nil && d.held.Delivery.Repeat != "" }
 
 // LastAttempt reports whether the message is dead if this delivery fails: d.Failures + 1 >=
 // d.MaxAttempts. A handler can use it to do the last steps, such as a notification. A message can
@@ -284,7 +297,7 @@ func (d *Delivery) admit(ctx context.Context, verdict error) error {
 		return n.send(ctx)[0]
 	}
 	v := consumer.Judge(verdict, false, func() time.Duration { return 0 })
-	if v.Verdict == store.Again && d.recurs && v.Next.TTL != 0 {
+	if v.Verdict == store.Again && d.recurs() && v.Next.TTL != 0 {
 		return invalid("ttl", "of %s: it would end all occurrences of a recurring message", fromSpan(v.Next.TTL))
 	}
 	if v.Verdict != store.Again || len(v.Next.Body) == 0 {
@@ -320,8 +333,11 @@ func (d *Delivery) unusable(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if d.held == nil {
+	switch {
+	case d.held == nil:
 		return invalid("delivery", "was not received from a queue")
+	case d.shown:
+		return invalid("delivery", "cannot be settled by Backoff")
 	}
 	return nil
 }

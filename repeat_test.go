@@ -403,6 +403,45 @@ func TestRepeat_ReceivedAndAcked(t *testing.T) {
 	})
 }
 
+func TestDelivery_HasTheScheduleOfItsMessage(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.send(dueq.Message{Key: "recurs", Repeat: hourly, Body: []byte("1")})
+		r.send(dueq.Message{Key: "plain", Delay: time.Hour})
+		want := func(d *dueq.Delivery) {
+			if want := map[string]dueq.Repeat{"recurs": hourly}[d.Key]; d.Repeat().String() != want.String() {
+				r.Errorf("%s repeats %q, want %q", d.Key, d.Repeat(), want)
+			}
+		}
+		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
+			want(d)
+			return errNoLuck
+		}, dueq.ConsumeOptions{Backoff: func(d *dueq.Delivery, _ error) time.Duration {
+			want(d)
+			for _, err := range []error{d.Ack(r.Context()), d.Settle(r.Context(), dueq.Next(dueq.NextMessage{}))} {
+				if !errors.Is(err, dueq.ErrInvalid) {
+					r.Errorf("settled by Backoff: %v, want ErrInvalid", err)
+				}
+			}
+			return time.Minute
+		}})
+		r.sleep(time.Hour + time.Second)
+		_, err := consumer.end()
+		r.must(err)
+		r.sleep(time.Minute)
+		all, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 2})
+		r.must(err)
+		if len(all) != 2 {
+			r.Fatalf("received %+v, want both again", all)
+		}
+		for _, d := range all {
+			want(d)
+		}
+		if repeat := new(dueq.Delivery).Repeat(); repeat != (dueq.Repeat{}) {
+			r.Errorf("a delivery without a message repeats %q", repeat)
+		}
+	})
+}
+
 // Receive skips occurrences that were missed, although they are due earlier, and returns the
 // message that is behind them.
 func TestReceive_MissedOccurrencesAreNotReceived(t *testing.T) {

@@ -241,7 +241,7 @@ type parcel struct {
 func (n *nexts) add(ctx context.Context, d *Delivery, messages []NextMessage) {
 	n.steps = append(n.steps, step{})
 	s := &n.steps[len(n.steps)-1]
-	if d.held == nil {
+	if d.held == nil || d.shown {
 		return // the ack that follows reports it
 	}
 	parent, err := store.ParseID(d.ID)
@@ -274,7 +274,7 @@ func (n *nexts) add(ctx context.Context, d *Delivery, messages []NextMessage) {
 // storesNext reports whether a message can be stored in the step that acks d. That is not
 // possible for a recurring message, whose ack schedules the next occurrence, for one that was
 // acked before its handler ran, and with middleware, which wraps sends but not acks.
-func (d *Delivery) storesNext() bool { return !d.recurs && !d.early && !d.queue.client.filtered }
+func (d *Delivery) storesNext() bool { return !d.recurs() && !d.early && !d.queue.client.filtered }
 
 // following returns the i-th message that follows d, in the form in which it is sent, and its
 // partition.

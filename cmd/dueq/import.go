@@ -59,6 +59,8 @@ func newImport(a *app) *cobra.Command {
   due      RFC 3339, a due time in the past means now; or
   delay    a duration such as 90s, 1h30m, 2d; with neither the message is due now
   headers  optional object of strings
+  repeat   optional schedule of a recurring message, which needs a key: "every 10m",
+           or "cron 0 9 * * 1-5 Europe/Berlin", as dueq send and dueq list have it
 
 Any other field makes the line a bad one, as does anything behind the object. A bad line
 (at most 8 MiB) is reported on standard error with its number, the rest goes on, and the
@@ -67,7 +69,7 @@ all have keys can be imported again after an interruption. The exit code is 6 wh
 queue was full.
 
 With --speed N a recorded schedule is replayed: the first due time of the file means
-now, and all distances from it, and delays, are divided by N.`,
+now, and all distances from it, and delays, are divided by N. Schedules are not changed.`,
 		Args: cobra.ExactArgs(1),
 	}
 	var speed float64

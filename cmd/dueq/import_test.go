@@ -52,6 +52,20 @@ func TestImport_StandardInputWithTextOutput(t *testing.T) {
 	}
 }
 
+func TestImport_RecurringMessages(t *testing.T) {
+	t.Parallel()
+	r, client := onRedis(t)
+	const in = `{"key":"daily","repeat":"cron 0 9 * * * Europe/Berlin","body":1}` + "\n" + `{"repeat":"every 10m","body":2}`
+	got := r.feed(in, "import", "--queue", "q", "-")
+	if want := "2 lines: 1 stored, 0 duplicate key, 0 refused, 1 bad\n"; got.code != exitFailure || got.out != want || !strings.Contains(got.err, "line 2: ") {
+		t.Errorf("exit %d, stdout %q, stderr %q, want %q and line 2, which has no key", got.code, got.out, got.err, want)
+	}
+	stored, err := client.Queue("q").Get(t.Context(), dueq.Key("daily"))
+	if want := (dueq.Repeat{Cron: "0 9 * * *", Zone: "Europe/Berlin"}); err != nil || stored.Repeat != want {
+		t.Errorf("the message repeats %q (%v), want %q", stored.Repeat, err, want)
+	}
+}
+
 func TestImport_EmptyInput(t *testing.T) {
 	t.Parallel()
 	if got := inMemory(t).feed("\n\n", "import", "--queue", "q", "-"); got.code != exitOK || got.err != "" {

@@ -71,7 +71,7 @@ func (i *importer) flush(ctx context.Context) error {
 	}
 	messages := make([]dueq.Message, len(i.batch))
 	for n, m := range i.batch {
-		messages[n] = dueq.Message{Key: m.Key, Headers: m.Headers, Body: m.Body}
+		messages[n] = dueq.Message{Key: m.Key, Headers: m.Headers, Body: m.Body, Repeat: m.Repeat}
 		messages[n].Due, messages[n].Delay = i.clock.schedule(m)
 	}
 	results, err := i.queue.SendBatch(ctx, messages)

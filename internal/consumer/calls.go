@@ -42,8 +42,8 @@ type settling struct {
 	held    *Held
 	details *Verdict // nil: none
 
-	handled bool // a handler has run; these are its result and duration
-	result  error
+	handled bool  // a handler has run; these are its result and duration
+	result  error // if no handler has run: why none gets this occurrence; nil: it is released
 	took    time.Duration
 }
 

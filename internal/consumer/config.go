@@ -28,7 +28,7 @@ type Config struct {
 
 	Share *Share // of slots, which handlers need to run; nil: Concurrency handlers run at a time. Not with HandleBatch.
 
-	Observe func(Outcome) // called at the end of each delivery that a handler was given; may be nil
+	Observe func(Outcome) // called at the end of each delivery that a handler was given, or that no handler gets; may be nil
 
 	Concurrency   int
 	Prefetch      int // 0: none

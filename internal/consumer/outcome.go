@@ -13,9 +13,9 @@ import (
 // Outcome is the end of a delivery.
 type Outcome struct {
 	Held    *Held
-	Handled bool // a handler was called with it
+	Handled bool // a handler was called with it; else no handler gets it
 	Verdict Verdict
-	Result  error         // of the handler; nil if the handler has settled the delivery
+	Result  error         // of the handler, nil if the handler has settled the delivery; why no handler gets it
 	Took    time.Duration // duration of the handler; 0 if it has settled the delivery
 	Dead    bool          // the message is a dead letter now
 	Err     error         // why the verdict was not applied; nil: it was
@@ -65,9 +65,10 @@ func (o *outcomes) report(out Outcome) {
 	o.pass(out)
 }
 
-// pass passes the outcome on if a handler was called.
+// pass passes the outcome on if a handler was called, or if no handler gets this occurrence of
+// the message. Other deliveries are released and not observed.
 func (o *outcomes) pass(out Outcome) {
-	if o.observe != nil && out.Handled {
+	if o.observe != nil && (out.Handled || out.Result != nil) {
 		o.observe(out)
 	}
 }

@@ -46,18 +46,22 @@ func (w *work) pass(life context.Context, h *Held) bool {
 		w.settler.outcomes.passed.log(func() []any { return attributes(h, slog.Any("cause", why)) })
 	}
 	if w.config.AtMostOnce {
-		return w.passOnce(life, h, v)
+		return w.passOnce(life, h, v, why)
 	}
 	if v != nil {
-		w.settle(h, *v)
+		item := newSettling(h, *v)
+		item.result = why
+		h.setUnderWay(time.Now().Add(w.config.Lease))
+		w.startSettling(target{partition: h.Partition, verdict: v.Verdict}, item)
 	}
 	return v != nil
 }
 
 // passOnce is pass with Config.AtMostOnce. The store has leased the message although it acks
 // others at the claim, so that the series continues: passOnce schedules the next occurrence
-// before a handler gets this one. v is nil if a handler is to get it.
-func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
+// before a handler gets this one. v is nil if a handler is to get it, otherwise why
+// says why none does.
+func (w *work) passOnce(life context.Context, h *Held, v *Verdict, why error) bool {
 	pass := v != nil
 	if v == nil {
 		v = &Verdict{Verdict: store.Ack}
@@ -71,6 +75,9 @@ func (w *work) passOnce(life context.Context, h *Held, v *Verdict) bool {
 	}
 	if err != nil {
 		w.config.Log.Warn("dueq: could not settle a recurring message; it will be delivered again when its lease has run out", attributes(h, slog.Any("error", err))...)
+	}
+	if pass {
+		w.settler.outcomes.pass(Outcome{Held: h, Verdict: *v, Result: why, Err: err})
 	}
 	if pass || err != nil {
 		w.over(h)

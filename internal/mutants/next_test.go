@@ -36,12 +36,12 @@ func ofNext() []mutant {
 		},
 		{
 			"a recurring message and what follows it are settled in one step", "verdict.go",
-			"return !d.recurs && !d.early", "return !d.early",
+			"return !d.recurs() && !d.early", "return !d.early",
 			rootPkg, "TestNext",
 		},
 		{
 			"what follows a message that was acked before its handler is stored with the ack", "verdict.go",
-			"return !d.recurs && !d.early", "return !d.recurs",
+			"return !d.recurs() && !d.early", "return !d.recurs()",
 			rootPkg, "TestNext",
 		},
 		{

@@ -1,5 +1,37 @@
 package mutants
 
+// ofSkipping are mistakes in what a client reports of occurrences that no handler gets.
+func ofSkipping() []mutant {
+	const suite = "TestHooks_"
+	return []mutant{
+		{
+			"hooks see nothing of what a consumer skips", consumerDir + "recur.go",
+			"\t\titem.result = why\n", "",
+			rootPkg, suite,
+		},
+		{
+			"hooks see nothing of what a consumer skips after it was acked", consumerDir + "recur.go",
+			"\t\tw.settler.outcomes.pass(Outcome{Held: h, Verdict: *v, Result: why, Err: err})\n", "",
+			rootPkg, suite,
+		},
+		{
+			"hooks do not see that the verdict on what Receive skips was lost", "receive.go",
+			"q.client.hooks.skipped(held, v.Verdict, why, lost)", "_ = lost\n\tq.client.hooks.skipped(held, v.Verdict, why, nil)",
+			rootPkg, suite,
+		},
+		{
+			"a skipped occurrence looks like a handled one", "hooks.go",
+			"\t\th.skipped(o.Held, o.Verdict.Verdict, o.Result, o.Err)\n\t\treturn\n", "",
+			rootPkg, suite,
+		},
+		{
+			"Backoff can settle its delivery", "consume.go",
+			"\t\t\td.shown = true\n", "",
+			rootPkg, "TestDelivery_HasTheSchedule",
+		},
+	}
+}
+
 // ofRecurring are mistakes in what the embedded engine does to recurring messages.
 func ofRecurring() []mutant {
 	const suite = "TestConformance/Recurring"

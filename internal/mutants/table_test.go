@@ -7,7 +7,7 @@ func mistakes() []mutant {
 	return slices.Concat(
 		ofTheDisk(), ofTheLog(), ofTheProofs(), ofOpening(), ofTheSpace(), ofMerges(), ofThePace(), ofTheEngine(), ofTheScripts(), ofHolders(),
 		ofRemembering(), ofRememberingInRedis(), ofRetention(), ofRetentionInRedis(), ofTheHistory(), ofTheHistoryInRedis(),
-		ofDeleting(), ofDeletingInRedis(), ofRecurring(), ofRecurringInRedis(), ofNext(), ofNextInRedis(), ofSchedules(), ofOccurrences(),
+		ofDeleting(), ofDeletingInRedis(), ofSkipping(), ofRecurring(), ofRecurringInRedis(), ofNext(), ofNextInRedis(), ofSchedules(), ofOccurrences(),
 		ofSlots(), ofWorkers(), ofIdleMaps(),
 	)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/when"
 )
 
@@ -25,7 +26,7 @@ func decode(line []byte) (Message, error) {
 		return Message{}, fmt.Errorf("want a JSON object, found %s", kind(bytes.TrimSpace(line)))
 	}
 	var m Message
-	seen := make([]string, 0, 5) // there are five names; a sixth is unknown or given twice
+	seen := make([]string, 0, 6) // there are six names; a seventh is unknown or given twice
 	for dec.More() {
 		name, err := member(dec, &m)
 		if err != nil {
@@ -82,8 +83,10 @@ func (m *Message) set(name string, value json.RawMessage) error {
 		return m.setBody(value)
 	case "headers":
 		return m.setHeaders(value)
+	case "repeat":
+		return m.setRepeat(value)
 	}
-	return fmt.Errorf("%s: unknown field, want key, due, delay, body, headers", short(name))
+	return fmt.Errorf("%s: unknown field, want key, due, delay, body, headers, repeat", short(name))
 }
 
 func (m *Message) setKey(value json.RawMessage) error {
@@ -94,6 +97,14 @@ func (m *Message) setKey(value json.RawMessage) error {
 		m.Key = s
 		return nil
 	})
+}
+
+func (m *Message) setRepeat(value json.RawMessage) error {
+	s, err := stringIn("repeat", value)
+	if err == nil {
+		m.Repeat, err = dueq.ParseRepeat(s) // whose errors name the field
+	}
+	return err
 }
 
 func (m *Message) setBody(value json.RawMessage) error {
@@ -132,17 +143,25 @@ func (m *Message) setHeaders(value json.RawMessage) error {
 
 // text calls use with the string in value, and names the string in the error of use.
 func text(field string, value json.RawMessage, use func(string) error) error {
-	if kind(value) != "a string" {
-		return wrongKind(field, "a string", value)
-	}
-	var s string
-	if err := json.Unmarshal(value, &s); err != nil {
-		return syntax(err)
+	s, err := stringIn(field, value)
+	if err != nil {
+		return err
 	}
 	if err := use(s); err != nil {
 		return fmt.Errorf("%s: %s: %w", field, short(s), err)
 	}
 	return nil
+}
+
+// stringIn returns the string in value.
+func stringIn(field string, value json.RawMessage) (s string, err error) {
+	if kind(value) != "a string" {
+		return "", wrongKind(field, "a string", value)
+	}
+	if err := json.Unmarshal(value, &s); err != nil {
+		return "", syntax(err)
+	}
+	return s, nil
 }
 
 func wrongKind(field, want string, value json.RawMessage) error {

@@ -1,5 +1,5 @@
 // Package jsonl reads messages from JSON lines: one object a line, with the fields key,
-// due or delay, body, headers. It reads strictly, since a misspelt field would send a
+// due or delay, body, headers, repeat. It reads strictly, since a misspelt field would send a
 // message at the wrong time, and in bounded memory.
 package jsonl
 
@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"github.com/dueq-dev/dueq"
 )
 
 // MaxLine is the longest line that is read, in bytes without the line end.
@@ -23,6 +25,7 @@ type Message struct {
 	Delay   time.Duration
 	Body    []byte // the text of a JSON string; any other JSON value in its compact form
 	Headers map[string]string
+	Repeat  dueq.Repeat
 }
 
 // LineError is the error of one line.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/jsonl"
 )
 
@@ -17,12 +18,14 @@ func TestNext(t *testing.T) {
 	input := `{"key":"20010101T0047-DTW-LAS","due":"2001-01-01T00:47:00Z","body":{"distance_miles": 1750, "x": 1.50e2}}
 
 {"delay":"1d30m","body":"text \u00e9","headers":{"trace":"abc"}}
+{"key":"daily","repeat":"cron 0 9 * * 1-5 Europe/Berlin catch-up","body":null}
   {"body":null}` + "\r\n" + `{"body":""}`
 	want := []jsonl.Message{
 		{Line: 1, Key: "20010101T0047-DTW-LAS", Due: time.Date(2001, 1, 1, 0, 47, 0, 0, time.UTC), Body: []byte(`{"distance_miles":1750,"x":1.50e2}`)},
 		{Line: 3, Delay: 24*time.Hour + 30*time.Minute, Body: []byte("text é"), Headers: map[string]string{"trace": "abc"}},
-		{Line: 4, Body: []byte("null")},
-		{Line: 5, Body: []byte("")},
+		{Line: 4, Key: "daily", Repeat: dueq.Repeat{Cron: "0 9 * * 1-5", Zone: "Europe/Berlin", CatchUp: true}, Body: []byte("null")},
+		{Line: 5, Body: []byte("null")},
+		{Line: 6, Body: []byte("")},
 	}
 	r := jsonl.NewReader(strings.NewReader(input))
 	var got []jsonl.Message
@@ -47,8 +50,8 @@ func TestNext(t *testing.T) {
 func TestNext_BadLines(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ line, want string }{
-		{`{"body":1,"dely":"3s"}`, `line 1: "dely": unknown field, want key, due, delay, body, headers`},
-		{`{"body":1,"KEY":"k"}`, `line 1: "KEY": unknown field, want key, due, delay, body, headers`},
+		{`{"body":1,"dely":"3s"}`, `line 1: "dely": unknown field, want key, due, delay, body, headers, repeat`},
+		{`{"body":1,"KEY":"k"}`, `line 1: "KEY": unknown field, want key, due, delay, body, headers, repeat`},
 		{`{"body":1} {}`, `line 1: has something behind the JSON object`},
 		{`{"body":1}]`, `line 1: has something behind the JSON object`},
 		{`{"body":1,"due":"2001-01-01T00:47:00Z","delay":"1s"}`, `line 1: due: is given together with a delay, want one of them`},
@@ -57,6 +60,9 @@ func TestNext_BadLines(t *testing.T) {
 		{`{"body":1,"delay":30}`, `line 1: delay: want a string, found a number`},
 		{`{"body":1,"due":978310020}`, `line 1: due: want a string, found a number`},
 		{`{"body":1,"due":"tomorrow"}`, `line 1: due: "tomorrow": want a time in RFC 3339 between the years 1970 and 9999, such as 2030-01-31T18:00:00Z`},
+		{`{"body":1,"key":"k","repeat":"hourly"}`, `line 1: repeat: "hourly": want "every 10m" or "cron 0 9 * * 1-5 Europe/Berlin", and "catch-up" behind it if so: invalid argument`},
+		{`{"body":1,"key":"k","repeat":""}`, `line 1: repeat: "": want "every 10m" or "cron 0 9 * * 1-5 Europe/Berlin", and "catch-up" behind it if so: invalid argument`},
+		{`{"body":1,"key":"k","repeat":{"every":"10m"}}`, `line 1: repeat: want a string, found an object`},
 		{`{"body":1,"key":null}`, `line 1: key: want a string, found null`},
 		{`{"body":1,"key":""}`, `line 1: key: "": is empty`},
 		{`{"body":1,"headers":["a"]}`, `line 1: headers: want an object of strings, found an array`},
@@ -99,7 +105,7 @@ type failing struct{ err error }
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
 func FuzzNext(f *testing.F) {
-	for _, seed := range []string{`{"body":1}`, `{"key":"k","delay":"1d","body":{"a":[1,2]},"headers":{"h":"v"}}`, "\n\n", `{"body":"\ud800"}`} {
+	for _, seed := range []string{`{"body":1}`, `{"key":"k","repeat":"every 10m","body":1}`, `{"key":"k","delay":"1d","body":{"a":[1,2]},"headers":{"h":"v"}}`, "\n\n", `{"body":"\ud800"}`} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, input string) {
