@@ -167,7 +167,7 @@ func TestAgain_HolderThatDiesRepeatsTheOccurrence(t *testing.T) {
 			if len(all) != 1 || all[0].Token != int64(3*i+1) {
 				r.Fatalf("%+v, want the delivery %d", all, 3*i+1)
 			}
-			r.sleep(time.Minute) // nothing is settled: the process died
+			r.sleep(time.Minute) // nothing was settled: the process has died
 			all, err = r.q.Receive(r.Context(), dueq.ReceiveOptions{Lease: time.Minute})
 			r.must(err)
 			if all[0].Attempt != 2 || all[0].Token != int64(3*i+2) {

@@ -98,7 +98,7 @@ func middle(failures int) time.Duration {
 	n := failures + 1
 	want := time.Duration(n*n*n*n+15) * time.Second
 	if mean := sum / tries; mean < want-want/100 || mean > want+want/100 {
-		return mean // which no document has
+		return mean // no document states another value
 	}
 	return want
 }

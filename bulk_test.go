@@ -17,7 +17,7 @@ func (r *rig) split(partitions int) {
 	r.must(err)
 }
 
-// fill sends n messages, each over a call of its own, so that they are in all partitions.
+// fill sends n messages, each in a call of its own, so that they are in all partitions.
 func (r *rig) fill(n int, m dueq.Message) []string {
 	r.Helper()
 	ids := make([]string, n)

@@ -26,7 +26,7 @@ func TestConsume_ResultsOfHandlers(t *testing.T) {
 		handler dueq.Handler
 		state   dueq.State // "": gone
 		delay   time.Duration
-		failure string // what the text begins with
+		failure string // the beginning of the text
 	}{
 		{"nil acks", func(context.Context, *dueq.Delivery) error { return nil }, "", 0, ""},
 		{"an error backs off", func(context.Context, *dueq.Delivery) error { return errNoLuck }, dueq.Scheduled, time.Hour, "no luck"},
@@ -176,7 +176,7 @@ func TestConsume_MaxHoldAndTimeoutEndExtensions(t *testing.T) {
 				r.send(dueq.Message{})
 				var again time.Duration
 				hung := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
-					pass(time.Hour) // does not listen
+					pass(time.Hour) // the handler ignores its context
 					return nil
 				}, test.config)
 				synctest.Wait()
@@ -218,8 +218,8 @@ func TestConsume_SlowHandlerPrefetchesLittle(t *testing.T) {
 	})
 }
 
-// turning is a handler that takes a millisecond for the first messages, so that others
-// are prefetched, and then hangs until it is let go.
+// turning is a handler that takes a millisecond for each of the first messages, so that others are
+// prefetched. Then it hangs until the test releases it.
 func turning(fast int, hold <-chan struct{}) dueq.Handler {
 	var started atomic.Int64
 	return func(context.Context, *dueq.Delivery) error {
@@ -270,7 +270,7 @@ func TestConsume_HungHandlersDoNotKeepMessagesFromOthers(t *testing.T) {
 	})
 }
 
-// Handlers that are slow for a moment only must get their prefetched messages back.
+// When handlers were slow for a moment only, the messages that were released are claimed again.
 func TestConsume_PrefetchesAgainAfterAStall(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const fast, more = 200, 2000
@@ -488,7 +488,7 @@ func once(f fault, op string) func(string) fault {
 func TestConsume_HandlerIsNotStartedOnALeaseThatHasRunOut(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})
-		r.net.set(once(replyLate, "claim")) // by more than the lease
+		r.net.set(once(replyLate, "claim")) // later than the lease allows
 		var late, other tally
 		stalled := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
 			late.add(d.ID)

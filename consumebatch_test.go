@@ -59,8 +59,8 @@ func TestConsumeBatch_LingersForMore(t *testing.T) {
 		name   string
 		most   int
 		linger time.Duration
-		at     time.Duration // of the first batch, from the first message on
-		size   int           // of it
+		at     time.Duration // of the first batch, counted from the first message
+		size   int           // of the first batch
 	}{
 		{"not at all", 10, 0, 0, 1},
 		{"until time is up", 10, 2500 * time.Millisecond, 2500 * time.Millisecond, 3},
@@ -121,7 +121,7 @@ func TestConsumeBatch_EachMessageHasItsVerdict(t *testing.T) {
 		name    string
 		handler dueq.BatchHandler
 		states  [6]string
-		failure string // of the last one
+		failure string // of the last delivery
 	}{
 		{
 			"nil", func(ctx context.Context, batch []*dueq.Delivery) error { return mixed(ctx, batch, nil) },
@@ -359,7 +359,7 @@ func TestConsumeBatch_MessageThatHangsDoesNotKeepItsBatch(t *testing.T) {
 			}
 			return ctx.Err()
 		}
-		for range 2 { // the second end of a process is known to have been of a handler that had started
+		for range 2 { // at the second crash, the start of the handler had been recorded
 			p := r.newProcess()
 			dying := r.consumeBatch(p.client.Queue("work"), func(ctx context.Context, batch []*dueq.Delivery) error { return hang(ctx, batch, p.die) }, c)
 			<-p.died

@@ -10,8 +10,8 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// A worker sends a message for which it gets no answer, and dies. It is consumed. Another
-// worker sends it again.
+// A worker sends a message, gets no answer and dies. The message is consumed. Then another worker
+// sends it again.
 func TestSend_AgainByIDFromAnotherClientStoresNothingTwice(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		for _, m := range []dueq.Message{{}, {DedupFor: time.Hour}} {

@@ -27,7 +27,7 @@ func TestDeleteQueue_RefusesMessagesUnlessForced(t *testing.T) {
 		if _, err := r.q.Settings(ctx); !errors.Is(err, dueq.ErrNotFound) {
 			r.Errorf("settings: %v, want ErrNotFound", err)
 		}
-		// Those who have used the queue send to a new one, with other partitions.
+		// Clients that have used the queue send to a new one, which has another number of partitions.
 		for _, q := range []*dueq.Queue{r.q, r.direct} {
 			if _, err := q.Send(ctx, dueq.Message{Body: []byte("2")}); err != nil {
 				r.Error(err)

@@ -11,8 +11,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// A consumer and a receiver of a store that has stopped return an error that says so, instead
-// of waiting for it to come back.
+// When a store has stopped, Consume and Receive return its error; they do not wait.
 func TestConsume_ReturnsWhenTheStoreHasFailed(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")

@@ -10,8 +10,8 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
-// A deploy while Redis is at maxmemory: the client and the consumer are new, and empty
-// the queue; the sender from before can send again without a restart.
+// A process that starts while Redis is at maxmemory can consume the queue. Then a sender that was
+// running before can send again without a restart.
 func TestFullRedis_NewConsumerEmptiesTheQueue(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction", "--maxmemory", "12mb")
@@ -28,7 +28,7 @@ func TestFullRedis_NewConsumerEmptiesTheQueue(t *testing.T) {
 	if !errors.Is(err, dueq.ErrQueueFull) {
 		t.Fatalf("send number %d: %v, want ErrQueueFull", sent, err)
 	}
-	// Connections take memory, too: let there be none left for anything that asks.
+	// Connections take memory, too: from here on no command that needs memory is accepted.
 	if err := server.Client(t).ConfigSet(ctx, "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// go-redis has one logger in a process, so this is tested in a process of its own.
+// go-redis has one logger for the whole process, so this test runs in its own process.
 func TestOpen_LogsOfGoRedisGoToTheLogger(t *testing.T) {
 	const child = "DUEQ_TEST_GO_REDIS_LOG"
 	if os.Getenv(child) == "" {

@@ -15,7 +15,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// events are what hooks have seen, as text.
+// events records the calls of hooks as text.
 type events struct {
 	mu  sync.Mutex
 	all []string

@@ -29,8 +29,8 @@ type fleet struct {
 	nodes   []*redistest.Server
 	rdb     *redis.ClusterClient
 	queue   *dueq.Queue
-	victim  *redistest.Server // the master that gets into trouble
-	broken  []int             // the partitions it has
+	victim  *redistest.Server // the master that fails
+	broken  []int             // the partitions on it
 	senders sync.WaitGroup
 	quit    context.CancelFunc
 	stop    context.CancelFunc
@@ -47,8 +47,8 @@ type fleet struct {
 
 const fleetPrefix = "fleet"
 
-// startFleet starts a Cluster whose other masters go on when one is gone, with fsyncs of
-// its append-only files as appendfsync says.
+// startFleet starts a Cluster in which the other masters still serve when one is gone. appendfsync
+// is the setting of all masters.
 func startFleet(tb testing.TB, appendfsync string) *fleet {
 	tb.Helper()
 	f := &fleet{TB: tb, open: map[string]bool{}, done: make(chan error, 1)}
@@ -108,7 +108,7 @@ func (f *fleet) run(every time.Duration) {
 	go func() {
 		f.done <- f.queue.Consume(consuming, func(ctx context.Context, d *dueq.Delivery) error {
 			f.note(d, time.Since(d.Due))
-			// So slow that a consumer does not hold many messages ahead.
+			// Slow enough that the consumer prefetches few messages.
 			work, done := context.WithTimeout(ctx, 10*time.Millisecond)
 			defer done()
 			<-work.Done()
@@ -117,8 +117,8 @@ func (f *fleet) run(every time.Duration) {
 	}()
 }
 
-// end stops the senders, waits until everything that was stored is handled, and stops the
-// consumer. Nothing may have been delivered twice, nor a failure been counted.
+// end stops the senders, waits until all stored messages are handled, and stops the consumer. It
+// fails the test if a message was delivered twice or a failure was counted.
 func (f *fleet) end() {
 	f.Helper()
 	f.quit()
@@ -179,7 +179,7 @@ func (f *fleet) send(ctx context.Context, partition int, every time.Duration) {
 	}
 }
 
-// keyOf returns a key of the partition that is used for the i-th message only.
+// keyOf returns a key that belongs to the partition and is used for the i-th message only.
 func (f *fleet) keyOf(partition, i int) string {
 	for n := 0; ; n++ {
 		key := strconv.Itoa(i) + "-" + strconv.Itoa(n)
@@ -206,7 +206,7 @@ func (f *fleet) note(d *dueq.Delivery, late time.Duration) {
 	}
 }
 
-// figures are of the partitions that are not broken, over a span.
+// figures are measured on the partitions that are not broken, during a span.
 type figures struct {
 	sent, handled int
 	late          measure.Spread
@@ -264,7 +264,7 @@ func (f *fleet) recovered() time.Duration {
 	})
 }
 
-// trouble is something that happens to the victim, and how it ends.
+// trouble is a failure of the victim, and how it is ended.
 type trouble struct {
 	name       string
 	begin, end func(f *fleet) error
@@ -326,9 +326,9 @@ var troubles = []trouble{
 	},
 }
 
-// TestCluster_TroubleOfOneMasterStaysThere counts what the partitions of the other masters
-// do while one is in trouble, beside what they did before. The machine may be busy, so it
-// asks for a quarter; BenchmarkIsolation reports figures.
+// TestCluster_TroubleOfOneMasterStaysThere compares the messages that the partitions of the other
+// masters handle while one master fails with those before. The machine may be busy, so a quarter is
+// enough; BenchmarkIsolation reports figures.
 func TestCluster_TroubleOfOneMasterStaysThere(t *testing.T) {
 	t.Parallel()
 	const span = time.Second
@@ -353,11 +353,11 @@ func TestCluster_TroubleOfOneMasterStaysThere(t *testing.T) {
 	}
 }
 
-// BenchmarkIsolation reports what TestCluster_TroubleOfOneMasterStaysThere counts: the rate
-// of the other masters' partitions beside that before, how late their messages are, and
-// how long it takes until the partitions in trouble are served when it is over. Replies do
-// not wait for the disk, and the consumer has workers to spare, so that the figures are
-// those of dueq. It stands here because it is the test's fleet. Run it with -benchtime 1x.
+// BenchmarkIsolation reports the figures of TestCluster_TroubleOfOneMasterStaysThere: the rate of
+// the other masters' partitions relative to the rate before, the lateness of their messages, and
+// how long it takes until the broken partitions are served again. Redis does not wait for the disk,
+// and the consumer has idle workers, so the figures are those of dueq. It is in this file because it
+// uses the same fleet. Run it with -benchtime 1x.
 func BenchmarkIsolation(b *testing.B) {
 	for _, trouble := range troubles {
 		b.Run(strings.ReplaceAll(trouble.name, " ", "-"), func(b *testing.B) {

@@ -15,15 +15,15 @@ import (
 	"github.com/dueq-dev/dueq/internal/route"
 )
 
-// Partitions can be on different servers. These tests break some of a queue's partitions
-// and hold that the others are served as if nothing had happened.
+// Partitions can be on different servers. These tests break some of a queue's partitions and check
+// that the others are not affected.
 
 const (
 	somePartitions = 6
 	messagesOfEach = 300
 )
 
-// brokenOnes are the partitions that one of three servers has.
+// brokenOnes are the partitions on one of three servers.
 var brokenOnes = []int{0, 1}
 
 // partitioned makes the queue with six partitions, and fills each with messages.
@@ -134,7 +134,7 @@ func TestSend_BrokenPartitionsDoNotDelayOthers(t *testing.T) {
 		var stuck sync.WaitGroup
 		for i := range 20 * producer.Lanes {
 			stuck.Go(func() {
-				// Batches make calls of their own, so they can use up the lanes of a partition.
+				// Each SendBatch makes calls of its own, so it can use up the lanes of a partition.
 				key := r.keyOf(brokenOnes[i%len(brokenOnes)])
 				_, err := r.q.SendBatch(ctx, []dueq.Message{{Key: key, Replace: true}})
 				r.must(err)

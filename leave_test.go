@@ -35,8 +35,8 @@ func remembered(t *testing.T, rdb *redis.Client, prefix, queue string) int {
 	return bytes
 }
 
-// A partition keeps the last answer to each consumer for an hour, 14 KB after a claim of
-// 500. Those that end as they should leave next to nothing behind.
+// A partition keeps the last answer to each consumer for an hour: 14 KB after a claim of 500. When
+// a consumer stops normally, almost nothing of that is left.
 func TestRedisClose_DropsTheAnswersToItsClaims(t *testing.T) {
 	t.Parallel()
 	const messages, most = 500, 200
@@ -94,7 +94,7 @@ func TestClose_StoreThatHangsDelaysItByASecond(t *testing.T) {
 	})
 }
 
-// What a client of a few messages leaves behind is not worth a call.
+// A client that has handled few messages makes no call to remove its answers.
 func TestClose_MakesNoCallForAFewMessages(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.send(dueq.Message{})

@@ -15,7 +15,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
-// Redis loses data while a sender and a consumer run, which go on without a restart.
+// In these tests Redis loses data while a sender and a consumer run. Both continue without a restart.
 
 // losing is a queue with two clients that have used it before data gets lost.
 type losing struct {
@@ -29,8 +29,8 @@ type losing struct {
 	stop       func()
 }
 
-// startLosing makes a queue and starts a consumer that has had a message of each
-// partition.
+// startLosing makes a queue and starts a consumer. It returns when the consumer has handled a
+// message of each partition.
 func startLosing(t *testing.T, url string, partitions int) *losing {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -82,8 +82,8 @@ func (l *losing) wantDelivered(from *dueq.Queue, n int) {
 	}
 }
 
-// wantWhole checks, when data has been lost, that the clients from before and one that
-// is new use the same partitions and settings.
+// wantWhole checks after a loss of data that the old clients and a new one use the same partitions
+// and settings.
 func (l *losing) wantWhole() {
 	l.Helper()
 	l.wantDelivered(l.sender, 10*l.partitions)
@@ -206,7 +206,7 @@ func TestLostData_MetaIsDeleted(t *testing.T) {
 	server := redistest.Start(t)
 	l := startLosing(t, "redis://"+server.Addr(), 4)
 	l.must(server.Client(t).Del(l.ctx, "dueq:{work}:meta").Err())
-	// Before anything else happens, for a client that does not know the queue.
+	// First, with a client that does not know the queue.
 	fresh := open(l.ctx, t, l.url)
 	l.must(fresh.Pause(l.ctx))
 	for range l.partitions {
@@ -218,7 +218,8 @@ func TestLostData_MetaIsDeleted(t *testing.T) {
 	l.wantWhole()
 }
 
-// A new client comes first when nothing is left, and makes the queue as it likes.
+// Everything is lost, and the first call is that of a new client, which makes the queue with other
+// settings.
 func TestLostData_QueueIsMadeAgainWithOtherPartitions(t *testing.T) {
 	t.Parallel()
 	for _, partitions := range []int{1, 3, 7} {
@@ -227,7 +228,7 @@ func TestLostData_QueueIsMadeAgainWithOtherPartitions(t *testing.T) {
 			server := redistest.Start(t)
 			l := startLosing(t, "redis://"+server.Addr(), 4)
 			fresh := open(l.ctx, t, l.url)
-			// In one transaction, or else a running client makes the queue again first.
+			// In one transaction, because otherwise a running client makes the queue again first.
 			rdb := server.Client(t)
 			_, err := rdb.TxPipelined(l.ctx, func(p redis.Pipeliner) error {
 				p.FlushAll(l.ctx)
@@ -256,13 +257,13 @@ func TestLostData_ClusterNodeRestartsEmpty(t *testing.T) {
 	l.must(err)
 	for _, n := range nodes {
 		if n.Addr() == master.Options().Addr {
-			n.Restart(t) // it keeps nothing on disk but the map of the Cluster
+			n.Restart(t) // only the map of the Cluster is on its disk
 		}
 	}
 	l.wantWhole()
 }
 
-// A snapshot from before a change comes back, for all keys and for some of them.
+// An older snapshot is restored, for all keys and for some of them.
 func TestLostData_OldSnapshotIsRestored(t *testing.T) {
 	t.Parallel()
 	for name, old := range map[string]func(key string) bool{
@@ -312,20 +313,19 @@ func restore(l *losing, rdb *redis.Client, snapshot map[string]string) {
 	l.must(err)
 }
 
-// A replica is made master that lacks the last changes: the making of partitions, and a
-// pause.
+// A replica becomes master that lacks the last changes: new partitions, and a pause.
 func TestLostData_ReplicaLacksTheLastSecond(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := redistest.StartSentinel(t)
 	l := startLosing(t, "redis+sentinel://"+sentinel.Addr()+"/"+redistest.MasterName, 4)
 	conn := master.Client(t).Conn()
-	l.must(conn.Set(l.ctx, "last", "1", 0).Err()) // WAIT is for what its own connection has written
+	l.must(conn.Set(l.ctx, "last", "1", 0).Err()) // WAIT waits for the writes of its own connection only
 	if n, err := conn.Do(l.ctx, "WAIT", 1, 60_000).Int(); err != nil || n < 1 {
 		t.Fatalf("%d replicas have the queue: %v", n, err)
 	}
 	l.must(conn.Close())
 	l.must(replica.Freeze())
-	l.must(master.Client(t).ClientKillByFilter(l.ctx, "TYPE", "replica").Err()) // else it gets what is on its way
+	l.must(master.Client(t).ClientKillByFilter(l.ctx, "TYPE", "replica").Err()) // otherwise it still receives writes that are in flight
 	l.must(l.sender.Pause(l.ctx))
 	master.Kill()
 	l.must(replica.Thaw())

@@ -25,19 +25,19 @@ type tests struct{ m *testing.M }
 
 func (t tests) Run() int { return redistest.Main(t.m) }
 
-// rig is a store in memory inside a bubble of synthetic time, with a client that
-// reaches it over a network that can fail, and one that is spared.
+// rig is a store in memory inside a bubble of synthetic time. It has a client whose calls pass a
+// network that can fail, and one whose calls do not.
 type rig struct {
 	*testing.T
 	net    *network
 	client *dueq.Client // over the network
 	spared *dueq.Client
 	q      *dueq.Queue // of client
-	direct *dueq.Queue // of spared
+	direct *dueq.Queue // of the client without a network
 	logged *safeBuffer
 }
 
-// inBubble runs test with a rig. At the end the queue's audit must find nothing.
+// inBubble runs test with a rig, and audits the queue at the end.
 func inBubble(t *testing.T, test func(r *rig)) {
 	t.Helper()
 	t.Parallel()
@@ -112,7 +112,7 @@ func (r *rig) find(ref dueq.Ref) dueq.Record {
 // pass lets the synthetic time of a bubble pass.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // takes no time in a bubble
 
-// sleep lets time pass, until everybody waits again.
+// sleep lets time pass, then waits until all goroutines are blocked.
 func (r *rig) sleep(d time.Duration) {
 	pass(d)
 	synctest.Wait()
@@ -132,7 +132,7 @@ func (r *rig) consume(q *dueq.Queue, h dueq.Handler, c dueq.ConsumeOptions) *con
 	return running
 }
 
-// end stops it and returns its error and how long it took.
+// end stops the consumer, and returns its error and how long that took.
 func (c *consuming) end() (time.Duration, error) {
 	began := time.Now()
 	c.stop()
@@ -140,7 +140,7 @@ func (c *consuming) end() (time.Duration, error) {
 	return time.Since(began), err
 }
 
-// network is a store that is reached over something that can fail.
+// network is a store whose calls can fail on their way.
 type network struct {
 	store.Store
 	mu      sync.Mutex
@@ -160,19 +160,18 @@ const (
 	replyLost // the call is made, the caller sees an error
 	hangs     // until the caller's ctx ends
 	replyLate // by lateBy, unless the caller's ctx ends before
-	isInvalid // an error that no repetition changes
-	stalls    // as replyLate, but the caller gets no answer sooner whatever its ctx
+	isInvalid // a permanent error
+	stalls    // as replyLate, but the call does not return sooner when its ctx ends
 )
 
-// set makes fault decide about every call from now on; nil: all work.
+// set makes fault decide about every call from now on; nil: all calls succeed.
 func (n *network) set(fault func(op string) fault) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fault = fault
 }
 
-// breakPartitions makes a fault happen to every call about one of the partitions from now
-// on, and none to the others.
+// breakPartitions makes every call about one of the partitions fail from now on, and no other.
 func (n *network) breakPartitions(f fault, indexes ...int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -301,7 +300,7 @@ func (n *network) Configure(ctx context.Context, queue string, c store.Change) (
 	return s, err
 }
 
-// Known returns settings only once they were read over the network.
+// Known returns settings only after they were read over the network.
 func (n *network) Known(queue string) (store.Settings, bool) {
 	if _, ok := n.known.Load(queue); !ok {
 		return store.Settings{}, false
@@ -324,7 +323,7 @@ func (n *network) Watch(ctx context.Context, queue string, notify func(store.Eve
 	return n.Store.Watch(ctx, queue, notify)
 }
 
-// Close leaves the store to the client that is spared.
+// Close does not close the store, which the other client still uses.
 func (n *network) Close() error { return nil }
 
 // always and first make faults.

@@ -99,7 +99,7 @@ func TestNext_CrashBeforeTheAckDoublesNothingThatWasConsumed(t *testing.T) {
 			s, err := b.Stats(r.Context())
 			r.must(err)
 			want := int64(0)
-			if again > time.Hour { // they are remembered no longer
+			if again > time.Hour { // they are not remembered any more
 				want = 2
 			}
 			if len(following) != 2 || s.Ready != want {

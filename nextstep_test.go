@@ -57,8 +57,7 @@ func TestNext_OwnPartitionIsOneStep(t *testing.T) {
 	})
 }
 
-// Whatever happens to calls, the handlers run as often as the messages are delivered, and what
-// follows them is there once.
+// Whatever fault happens to the calls, each message that follows a delivery is stored once.
 func TestNext_LostRepliesLoseAndDoubleNothing(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages = 50
@@ -146,7 +145,7 @@ func TestNext_WithoutTheLeaseSendsNothing(t *testing.T) {
 			r.Errorf("%v, want ErrLeaseLost", err)
 		}
 		r.must(current[0].Next(r.Context(), dueq.NextMessage{Message: dueq.Message{Body: []byte("by the current holder"), Delay: time.Hour}}))
-		r.must(old[0].Next(r.Context(), dueq.NextMessage{})) // which is that message
+		r.must(old[0].Next(r.Context(), dueq.NextMessage{})) // its message is gone
 		if c := r.stats().Counters; c.Sent != 2 || c.Acked != 1 {
 			r.Errorf("%+v, want one message that follows %s", c, id)
 		}
@@ -258,7 +257,7 @@ func TestNext_SendMiddlewareSeesAllMessagesBeforeTheAck(t *testing.T) {
 	})
 }
 
-// Where the ack has another effect, or none, the messages are sent before.
+// Where a delivery is not settled by an ack in the store, the messages are sent before.
 func TestNext_InTwoSteps(t *testing.T) {
 	t.Parallel()
 	many := make([]dueq.NextMessage, store.MaxBatch+1)

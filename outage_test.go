@@ -41,7 +41,7 @@ func TestConsume_FinishedMessagesAreNotRepeatedAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	const messages, lease = 50, 20 * time.Second
 	for name, f := range map[string]fault{"refused": refused, "hangs": hangs} {
-		// The instant at which the store is back decides which call is the first to arrive.
+		// Which call arrives first depends on the instant at which the store is back.
 		for outage := lease + lease/20; outage < 2*lease-6*time.Second; outage += 650 * time.Millisecond {
 			t.Run(fmt.Sprint(name, " for ", outage), func(t *testing.T) {
 				inBubble(t, func(r *rig) {
@@ -74,8 +74,8 @@ func TestConsume_StopInAnOutageSettlesWhenItIsOver(t *testing.T) {
 	})
 }
 
-// A claim puts back every lease that has run out. A consumer whose extensions fail must
-// not do that to what its own handlers work on.
+// A claim puts back every lease that has run out. A consumer whose extensions fail must not make a
+// claim that puts back the messages of its own handlers.
 func TestConsume_OwnClaimsDoNotEndLeasesOfRunningHandlers(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 10 * time.Second
@@ -96,7 +96,7 @@ func TestConsume_OwnClaimsDoNotEndLeasesOfRunningHandlers(t *testing.T) {
 	})
 }
 
-// A handler that hangs is given up one lease after the end of its own.
+// A handler that hangs is given up one lease after its lease has ended.
 func TestConsume_HungHandlerWithoutExtensionsDoesNotStopClaims(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 10 * time.Second
@@ -122,8 +122,8 @@ func TestConsume_HungHandlerWithoutExtensionsDoesNotStopClaims(t *testing.T) {
 	})
 }
 
-// Verdicts are tried for another lease after the end of theirs, at least 10 s: then it
-// takes another delivery.
+// A verdict is retried for one more lease after the end of the lease, at least for 10 s. Then the
+// consumer takes another delivery.
 func TestConsume_LongOutageRepeatsFinishedMessages(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const messages, lease = 50, 5 * time.Second
@@ -147,7 +147,7 @@ func TestConsume_VerdictsThatNeverSucceedDoNotStopClaims(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeOptions{Lease: lease})
-		r.sleep(2 * lease) // for a lease of which it was extended
+		r.sleep(2 * lease) // until the lease of the last extension is over
 		const others = 20
 		for range others {
 			r.send(dueq.Message{})

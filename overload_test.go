@@ -18,8 +18,8 @@ func compute() (sum uint64) {
 }
 
 // TestConsume_OverloadedProcessor runs more computing handlers than cores, so that the goroutines
-// which extend their leases do not get a processor in time. The work must not be done in
-// vain: a consumer that put its own leases back would begin again without end.
+// which extend their leases do not get a processor in time. The consumer must not put back its own
+// leases: its messages would be handled again and again.
 //
 // It is not parallel: other tests of this process would not get a processor either.
 func TestConsume_OverloadedProcessor(t *testing.T) { //nolint:paralleltest // see above

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// process is a client that can die: from then on nothing of it reaches the store.
+// process is a client that can die: then none of its calls reaches the store any more.
 type process struct {
 	net    *network
 	client *dueq.Client
@@ -26,14 +26,14 @@ func (r *rig) newProcess() *process {
 	return &process{net: net, client: client, died: make(chan struct{})}
 }
 
-// die is to be called by one handler; it blocks as long as the handler is to.
+// die is called by one handler; it returns when the handler may return.
 func (p *process) die(ctx context.Context) {
 	p.net.set(everything(refused))
 	close(p.died)
 	<-ctx.Done()
 }
 
-// run consumes until the process dies, or for as long as d.
+// run consumes until the process dies, at most for d.
 func (r *rig) run(p *process, d time.Duration, c dueq.ConsumeOptions, h dueq.Handler) {
 	r.Helper()
 	running := r.consume(p.client.Queue("work"), h, c)
@@ -77,7 +77,7 @@ func TestConsume_UnstartedMessagesOfADeadProcessLoseNoAttempt(t *testing.T) {
 		c := dueq.ConsumeOptions{Concurrency: 1, Lease: 2 * time.Second}
 		p, handled := r.newProcess(), 0
 		r.run(p, time.Hour, c, func(ctx context.Context, _ *dueq.Delivery) error {
-			if handled++; handled == 3 { // quick handlers make the consumer prefetch
+			if handled++; handled == 3 { // fast handlers make the consumer prefetch
 				pass(time.Millisecond) // the acks of the others arrive
 				p.die(ctx)
 			}
@@ -188,8 +188,8 @@ func TestReceive_StartThatIsNotConfirmedReturnsNothing(t *testing.T) {
 	})
 }
 
-// crashUntilDrained starts one process after another until nothing is left to do, and
-// returns how many died. The handler of the message "poison" ends its process.
+// crashUntilDrained starts one process after another until the queue is empty, and returns how many
+// died. The handler of the message "poison" ends its process.
 func (r *rig) crashUntilDrained(c dueq.ConsumeOptions, handle dueq.Handler) int {
 	r.Helper()
 	const most = 30
@@ -199,7 +199,7 @@ func (r *rig) crashUntilDrained(c dueq.ConsumeOptions, handle dueq.Handler) int 
 			if string(d.Body) != "poison" {
 				return handle(ctx, d)
 			}
-			pass(5 * time.Millisecond) // others begin meanwhile
+			pass(5 * time.Millisecond) // meanwhile other handlers start
 			p.die(ctx)
 			return nil
 		})
@@ -211,7 +211,7 @@ func (r *rig) crashUntilDrained(c dueq.ConsumeOptions, handle dueq.Handler) int 
 	return 0
 }
 
-// work takes 20 ms, or ends with its process.
+// work takes 20 ms, or until its process dies.
 func work(ctx context.Context, _ *dueq.Delivery) error {
 	timer := time.NewTimer(20 * time.Millisecond)
 	defer timer.Stop()
@@ -246,8 +246,8 @@ func TestConsume_PoisonKillsOnlyItself(t *testing.T) {
 	})
 }
 
-// With two attempts, the second crash makes everything that ran beside the poison a
-// message on its last attempt.
+// With two attempts, the messages whose handlers ran beside the poison are on their last attempt
+// after the second crash.
 func TestConsume_PoisonBesideMessagesWithTwoAttempts(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const innocents = 9
@@ -262,13 +262,13 @@ func TestConsume_PoisonBesideMessagesWithTwoAttempts(t *testing.T) {
 	})
 }
 
-// crashed sends messages that were worked on when a process ended.
+// crashed sends messages, and makes them crashed: their handlers were running when a process ended.
 func (r *rig) crashed(n int) {
 	r.Helper()
 	for range n {
 		r.send(dueq.Message{})
 	}
-	for range 2 { // the first is not known to have started
+	for range 2 { // at the first crash no start had been recorded
 		got, err := r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: n, Lease: time.Second})
 		r.must(err)
 		if len(got) != n {

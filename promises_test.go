@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// The numbered promises of docs/GUARANTEES.md, tested through the public API on the store in memory.
+// The promises of docs/GUARANTEES.md, tested through the public API on the store in memory.
 
 func TestConsume_NothingIsLost(t *testing.T) {
 	inBubble(t, func(r *rig) {
@@ -23,7 +23,7 @@ func TestConsume_NothingIsLost(t *testing.T) {
 		}
 		r.net.set(every(5))
 		consumer := r.consume(r.q, func(_ context.Context, d *dueq.Delivery) error {
-			if seen.add(string(d.Body)) <= len(d.Body)-1 { // two digits fail once, three twice
+			if seen.add(string(d.Body)) <= len(d.Body)-1 { // bodies of two digits fail once, those of three twice
 				return errors.New("no luck")
 			}
 			return nil
@@ -201,7 +201,7 @@ func TestConsume_LostRepliesUseUpNoAttempt(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeOptions{})
-		r.sleep(20 * time.Second) // less than a lease: nothing comes back
+		r.sleep(20 * time.Second) // less than a lease: no message is due again
 		_, err := consumer.end()
 		r.must(err)
 		if s := r.stats(); seen.total() != messages || s.Counters.Acked != messages || s.Counters.LeaseLost != 0 {
@@ -373,7 +373,7 @@ func TestConsume_PrefetchedMessagesAreReleasedAtOnce(t *testing.T) {
 			r.send(dueq.Message{})
 		}
 		consumer := r.consume(r.q, func(context.Context, *dueq.Delivery) error {
-			pass(time.Millisecond) // fast at first: more is fetched than can be started
+			pass(time.Millisecond) // fast at first, so that the consumer prefetches
 			if started.Add(1) > 5 {
 				<-hold
 			}

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
-// One master of a Cluster hangs: a process that starts then uses the queues of the others.
+// While one master of a Cluster hangs, a process that starts can use the queues on the others.
 func TestOpen_OneMasterOfAClusterHangs(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 3)
@@ -30,7 +30,7 @@ func TestOpen_OneMasterOfAClusterHangs(t *testing.T) {
 		}
 		return master.Options().Addr
 	}
-	// The one with the names of all queues: it is needed to make queues, not to use them.
+	// The master that has the names of all queues is needed to make queues, not to use them.
 	hanging := home("dueq:queues")
 	name := ""
 	for i := 0; name == ""; i++ {

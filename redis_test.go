@@ -37,7 +37,7 @@ func clientOnRedis(t *testing.T) *dueq.Client {
 	return client
 }
 
-// afterAll calls stop when as many handlers have been here.
+// afterAll calls stop in the n-th handler.
 func afterAll(n int, stop func(), h dueq.Handler) dueq.Handler {
 	var handled atomic.Int64
 	return func(ctx context.Context, d *dueq.Delivery) error {
@@ -49,7 +49,7 @@ func afterAll(n int, stop func(), h dueq.Handler) dueq.Handler {
 	}
 }
 
-// A message that is sent again with its id is not stored again, wherever it is.
+// A message that is sent again with its id is not stored again, whatever its state.
 func TestRedis_SendAgainStoresNothingTwice(t *testing.T) {
 	t.Parallel()
 	q := onRedis(t)
@@ -97,7 +97,7 @@ func TestRedis_NeverEarlyAndNotLate(t *testing.T) {
 	var mu sync.Mutex
 	var late []time.Duration
 	err := q.Consume(ctx, afterAll(messages, stop, func(_ context.Context, d *dueq.Delivery) error {
-		due, err := time.Parse(time.RFC3339Nano, string(d.Body)) // not before the send: so not before this
+		due, err := time.Parse(time.RFC3339Nano, string(d.Body)) // the due time counts from an instant after this one
 		mu.Lock()
 		defer mu.Unlock()
 		late = append(late, time.Since(due))
@@ -146,8 +146,8 @@ func TestRedis_IdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	}
 }
 
-// commandsFromClients counts the commands that a server was sent. Those that scripts
-// call are in the statistics too, and are none of these.
+// commandsFromClients returns how many commands clients have sent to a server. It leaves out those
+// that scripts call, which are in the statistics, too.
 func commandsFromClients(t *testing.T, rdb *redis.Client) int {
 	t.Helper()
 	stats, err := rdb.Info(t.Context(), "commandstats").Result()

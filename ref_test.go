@@ -63,10 +63,10 @@ func TestCancel_TakesNoText(t *testing.T) {
 // about returns every *dueq.Error in a tree of errors.
 func about(err error) []*dueq.Error {
 	var all []*dueq.Error
-	if e, ok := err.(*dueq.Error); ok { //nolint:errorlint // the walk is by hand
+	if e, ok := err.(*dueq.Error); ok { //nolint:errorlint // it walks the tree without errors.As
 		all = append(all, e)
 	}
-	switch e := err.(type) { //nolint:errorlint // the walk is by hand
+	switch e := err.(type) { //nolint:errorlint // it walks the tree without errors.As
 	case interface{ Unwrap() error }:
 		all = append(all, about(e.Unwrap())...)
 	case interface{ Unwrap() []error }:

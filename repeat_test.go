@@ -17,7 +17,7 @@ import (
 
 var hourly = dueq.Repeat{Cron: "0 * * * *"}
 
-// seen notes when its handler was called.
+// seen records when its handler was called.
 type seen struct {
 	start time.Time
 	at    []string
@@ -242,8 +242,8 @@ func TestRepeat_RetriedOccurrenceIsFollowedByTheNextTime(t *testing.T) {
 	})
 }
 
-// The handler ends its process each time, on the last attempt also: no script knows when the
-// next occurrence is.
+// The handler ends its process each time, also on the last attempt. A script cannot compute the
+// next occurrence, so the message is delivered once more.
 func TestRepeat_HandlerThatEndsItsProcessNeverEndsTheSeries(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		s := newSeen()

@@ -79,8 +79,8 @@ func TestSend_ConcurrentSendersShareCalls(t *testing.T) {
 			})
 		}
 		sending.Wait()
-		// Spread one by one, 4 messages would share a call; two calls take half of the senders
-		// each, and now and then one goes ahead of the others.
+		// With one partition after the other for each send, 4 messages would share a call. With
+		// batching, two calls have half of the messages each; sometimes one is sent before the others.
 		if pushes, most := s.pushes.Load(), int64(senders*each/8); pushes > most {
 			t.Errorf("%d calls for %d messages, want %d at most", pushes, senders*each, most)
 		}

@@ -138,14 +138,14 @@ func TestAck_VerdictsOfOneCallHaveTheirOwnResults(t *testing.T) {
 	})
 }
 
-// nackOneWayOrAnother nacks the i-th delivery in a way that can or cannot succeed.
+// nackOneWayOrAnother nacks the i-th delivery; depending on i, that can succeed or not.
 func (r *rig) nackOneWayOrAnother(i int, d *dueq.Delivery) {
 	ctx, delay, want := r.Context(), time.Minute, error(nil)
 	switch i % 5 {
 	case 1:
 		delay, want = 11*366*24*time.Hour, dueq.ErrInvalid
 	case 2:
-		r.settleBehind(d, store.Ack) // gone: as good as nacked
+		r.settleBehind(d, store.Ack) // the message is gone, so the nack succeeds
 	case 3:
 		r.settleBehind(d, store.Release)
 		want = dueq.ErrLeaseLost
@@ -154,7 +154,7 @@ func (r *rig) nackOneWayOrAnother(i int, d *dueq.Delivery) {
 		ctx, cancel = context.WithTimeout(ctx, time.Millisecond)
 		defer cancel()
 		delay, want = time.Hour, context.DeadlineExceeded
-		r.settleBehind(d, store.Reject) // else it could be settled with the others
+		r.settleBehind(d, store.Reject) // otherwise it could be settled together with the others
 	}
 	if err := d.Nack(ctx, delay, errNoLuck); !errors.Is(err, want) {
 		r.Errorf("delivery %d: %v, want %v", i, err, want)
@@ -204,7 +204,7 @@ func TestAckAll_SharesCallsAndReportsEachFailure(t *testing.T) {
 		short, err := r.q.Receive(r.Context(), dueq.ReceiveOptions{Max: 2, Lease: time.Second})
 		r.must(err)
 		r.sleep(time.Minute)
-		_, err = r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 2}) // what short has lost
+		_, err = r.direct.Receive(r.Context(), dueq.ReceiveOptions{Max: 2}) // the deliveries whose leases short has lost
 		r.must(err)
 		got = append(got, short...)
 		before := r.net.count("ack")

@@ -29,7 +29,7 @@ func openClient(ctx context.Context, t *testing.T, url string) *dueq.Client {
 	return client
 }
 
-// sendNumbers sends the bodies from to to-1, each its own message.
+// sendNumbers sends a message for each number from from to to-1, with the number as its body.
 func sendNumbers(ctx context.Context, t *testing.T, q *dueq.Queue, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
@@ -62,8 +62,8 @@ func drainNumbers(ctx context.Context, t *testing.T, q *dueq.Queue, n int) map[s
 	return seen
 }
 
-// The master is killed; what one replica has confirmed survives, and a client that was
-// there before goes on without a restart.
+// The master is killed. Messages that one replica has confirmed survive, and a client continues
+// without a restart.
 func TestSentinel_FailoverLosesNothingReplicated(t *testing.T) {
 	t.Parallel()
 	sentinel, master, _ := redistest.StartSentinel(t)

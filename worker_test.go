@@ -14,7 +14,7 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// crew is a worker that runs in the background, and what its handlers have done.
+// crew is a worker that runs in the background, with counts of the calls of its handlers.
 type crew struct {
 	*rig
 	worker *dueq.Worker
@@ -269,7 +269,7 @@ func TestWorker_QueueCreatedAgainIsConsumed(t *testing.T) {
 	})
 }
 
-// A list of queues can be old when it arrives.
+// The list of queues can be out of date when it arrives.
 func TestWorker_QueueDeletedAfterItWasListedIsNotMadeAgain(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		c := r.crew(dueq.WorkerOptions{})
@@ -329,7 +329,7 @@ func TestWorker_OutageIsSurvived(t *testing.T) {
 	})
 }
 
-// A claim that hangs keeps its slots from the other queues for a moment only.
+// The slots of a claim that hangs are free for other queues after a moment.
 func TestWorker_HungClaimLendsItsSlots(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		c := r.crew(dueq.WorkerOptions{Concurrency: 2})
@@ -509,7 +509,7 @@ func TestWorker_EachQueueHasItsOwnShareOfAGlob(t *testing.T) {
 		for i := range 3 {
 			c.fill(fmt.Sprint("tenant.quiet", i), 30)
 		}
-		r.sleep(5*time.Second + 2*time.Second) // to be found, and to be handled
+		r.sleep(5*time.Second + 2*time.Second) // until the worker has found the queue and handled its message
 		for i := range 3 {
 			if got := c.of(fmt.Sprint("tenant.quiet", i)); got != 30 {
 				t.Errorf("tenant %d: %d messages handled, want 30", i, got)

@@ -31,7 +31,7 @@ func TestWorker_OnACluster(t *testing.T) {
 	workAll(t, client)
 }
 
-// workAll sends messages to several queues and has two workers handle them.
+// workAll sends messages to several queues, and runs two workers until all are handled.
 func workAll(t *testing.T, client *dueq.Client) {
 	t.Helper()
 	const queues, each = 5, 200

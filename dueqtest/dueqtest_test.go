@@ -188,7 +188,7 @@ func TestAssert_Holds(t *testing.T) {
 	t.Parallel()
 	q := dueqtest.New(t)
 	q.AssertEmpty("work")
-	at := q.Send("work", dueq.Message{Due: q.Now().Add(time.Hour + time.Second/2)}) // as a clock would have it that runs
+	at := q.Send("work", dueq.Message{Due: q.Now().Add(time.Hour + time.Second/2)}) // as the clock shows while it runs
 	q.AssertScheduled("work", dueq.ID(at), time.Hour)
 	q.Advance(time.Hour + time.Second)
 	q.Deliver("work", func(context.Context, *dueq.Delivery) error { return dueq.Reject(errors.New("the body is bad")) })
@@ -280,7 +280,7 @@ func TestNew_ConsumerInASynctestBubble(t *testing.T) {
 	})
 }
 
-// recorder keeps errors to itself.
+// recorder is a testing.TB that records errors and does not fail.
 type recorder struct {
 	testing.TB
 	errors []string

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestRun_BadInputIsRefused holds that each wrong command line ends with the right exit code and
+// TestRun_BadInputIsRefused checks that each wrong command line ends with the right exit code and
 // one line that names what is wrong, its value and the limit.
 func TestRun_BadInputIsRefused(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestRun_BadStore(t *testing.T) {
 	} {
 		t.Run("", func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // sooner than the command would give up
+			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond) // the command would give up later
 			defer cancel()
 			for _, args := range [][]string{{"stats", "--store", url}, {"demo", "-o", "json", "--store", url}} {
 				got := without(t).write(ctx, "", io.Discard, args...)
@@ -178,7 +178,7 @@ func TestRun_StoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
 	}
 }
 
-// TestRun_PasswordIsHiddenInAllOutput is for errors that the library did not clean.
+// TestRun_PasswordIsHiddenInAllOutput uses errors from which the library did not remove the password.
 func TestRun_PasswordIsHiddenInAllOutput(t *testing.T) {
 	t.Parallel()
 	for url, text := range map[string]string{
@@ -237,7 +237,7 @@ func TestRun_InterruptedBeforeItBegins(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	input, writer := io.Pipe() // nothing ever comes
+	input, writer := io.Pipe() // nothing is ever written to it
 	defer func() { _ = writer.Close() }()
 	for _, args := range [][]string{{"stats"}, {"send", "--queue", "q", "b"}, {"send", "--queue", "q", "-"}, {"demo"}, {"receive", "--queue", "q", "--wait", "1m"}} {
 		var out, errs strings.Builder

@@ -51,7 +51,7 @@ func TestBench_UnreachableStore(t *testing.T) {
 	without(t).fails(exitUnavailable, []string{"127.0.0.1:1"}, "bench", "--store", "redis://u:hunter2@127.0.0.1:1")
 }
 
-// tinyBench are flags with which everything is measured within seconds.
+// tinyBench are flags for a bench that takes a few seconds.
 var tinyBench = []string{
 	"bench", "--messages", "300", "--rounds", "1", "--for", "1s", "--body", "10", "--producers", "2", "--concurrency", "3", "--partitions", "2", "--backlog", "100",
 }
@@ -136,7 +136,7 @@ func TestBench_QueueInUseIsRefused(t *testing.T) {
 	}
 }
 
-// TestBench_Interrupted holds that Ctrl-C ends a bench at once and leaves no key.
+// TestBench_Interrupted checks that Ctrl-C ends a bench at once and that no key is left.
 func TestBench_Interrupted(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/demo"
 )
 
-// wholeShow is what every undisturbed demo ends with, but for the lateness.
+// wholeShow is the end of the output of each demo that is not interrupted, without the lateness.
 var wholeShow = demo.Result{Sent: 441, Delivered: 439, Retried: 22, Dead: 1, Cancelled: 1}
 
 func checkShow(t *testing.T, got demo.Result) {

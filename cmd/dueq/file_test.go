@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Each command line opens the directory for itself.
+// Each command opens the directory itself.
 func TestOpen_DefaultStoreIsADirectory(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"XDG_DATA_HOME", "HOME", "LOCALAPPDATA"} {
@@ -57,9 +57,9 @@ func TestCheck_RepairsADirectory(t *testing.T) {
 	inMemory(t).fails(exitUsage, []string{"--repair"}, "check", "--repair")
 }
 
-// A consumer is killed while it holds a message: it has printed some of a body that no
-// pipe takes whole, so it cannot have acked. Another process gets the message when the
-// lease has run out.
+// A consumer is killed while it holds a message: it has printed part of a body that is larger than
+// the buffer of a pipe, so it cannot have acked. Another process gets the message when the lease
+// has run out.
 func TestReceive_MessageOfAKilledHolderGoesToTheNextProcess(t *testing.T) {
 	t.Parallel()
 	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "file:" + filepath.Join(t.TempDir(), "data")}}

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/measure"
 )
 
-// flightsFile is the whole schedule, where it can be had.
+// flightsFile is the complete schedule; it is not part of the repository.
 func flightsFile(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join("..", "..", "..", "shared", "data", "flights.jsonl")
@@ -57,8 +57,8 @@ func (d *drain) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestImport_FlightsAreImportedAndDrained replays three months in a few seconds, with a
-// consumer at work from the beginning.
+// TestImport_FlightsAreImportedAndDrained replays three months in a few seconds, while a consumer
+// runs.
 func TestImport_FlightsAreImportedAndDrained(t *testing.T) {
 	t.Parallel()
 	path := flightsFile(t)
@@ -69,7 +69,7 @@ func TestImport_FlightsAreImportedAndDrained(t *testing.T) {
 	d := &drain{t: t, enough: flights, stop: cancel, seen: map[string]int{}}
 	followed := make(chan outcome, 1)
 	go func() { followed <- s.write(ctx, "", d, "receive", "--queue", "flights", "--follow", "-o", "json") }()
-	// The quickest speed at which both ends still have idle moments.
+	// The highest speed at which sender and consumer are sometimes idle.
 	got := decode[importResult](t, s.ok("import", "--queue", "flights", "--speed", "2000000", path, "-o", "json"))
 	if want := (importResult{Queue: "flights", Lines: 20_000, Stored: flights, Duplicate: 2}); got != want {
 		t.Errorf("imported %+v, want %+v", got, want)
@@ -93,7 +93,7 @@ func TestImport_FlightsAreImportedCompletely(t *testing.T) {
 	s, _ := onRedis(t)
 	for _, want := range []importResult{
 		{Queue: "flights", Lines: 20_000, Stored: 19_998, Duplicate: 2},
-		{Queue: "flights", Lines: 20_000, Duplicate: 20_000}, // again: every key is there
+		{Queue: "flights", Lines: 20_000, Duplicate: 20_000}, // the same again: every key is taken
 	} {
 		if got := decode[importResult](t, s.ok("import", "--queue", "flights", "--speed", "20000", path, "-o", "json")); got != want {
 			t.Errorf("imported %+v, want %+v", got, want)

@@ -161,7 +161,7 @@ func TestImport_Progress(t *testing.T) {
 	if !strings.Contains(b.String(), "[#####---------------]  25 %  import to q: 5 lines") {
 		t.Errorf("progress is %q", b.String())
 	}
-	show(&importResult{Lines: 6}, 60, false) // too soon to be drawn
+	show(&importResult{Lines: 6}, 60, false) // too early to be drawn
 	if strings.Contains(b.String(), "6 lines") {
 		t.Errorf("progress was drawn again at once: %q", b.String())
 	}
@@ -171,7 +171,7 @@ func TestImport_Progress(t *testing.T) {
 	}
 }
 
-// TestImport_SendsWhatHasArrivedSoFar holds that lines on a pipe do not wait in a batch.
+// TestImport_SendsWhatHasArrivedSoFar checks that lines from a pipe are sent before a batch is full.
 func TestImport_SendsWhatHasArrivedSoFar(t *testing.T) {
 	t.Parallel()
 	client := opened(t)(dueq.NewMemory(nil))

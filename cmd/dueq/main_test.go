@@ -16,7 +16,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
-// asCommand makes the test binary behave as dueq, for tests that need a process.
+// asCommand makes the test binary run as dueq, for tests that need a process.
 const asCommand = "DUEQ_TEST_AS_COMMAND"
 
 func TestMain(m *testing.M) {
@@ -32,7 +32,7 @@ type withRedis struct{ m *testing.M }
 
 func (w withRedis) Run() int { return redistest.Main(w.m) }
 
-// outcome is what a command line did.
+// outcome has the exit code and the output of a command line.
 type outcome struct {
 	code     int
 	out, err string
@@ -57,7 +57,7 @@ func inMemory(t *testing.T) *session {
 	return &session{t: t, env: map[string]string{"DUEQ_STORE": "mem:"}}
 }
 
-// redisURL returns the URL of a Redis that nobody else uses, as far as the test sees.
+// redisURL returns the URL of a Redis with a prefix that no other test uses.
 func redisURL(t *testing.T) string {
 	t.Helper()
 	return "unix://" + redistest.Shared(t).Addr() + "?prefix=" + redistest.Prefix()
@@ -89,7 +89,7 @@ func (s *session) feed(stdin string, args ...string) outcome {
 	return got
 }
 
-// write runs a command line with its output going to out.
+// write runs a command line that writes its output to out.
 func (s *session) write(ctx context.Context, stdin string, out io.Writer, args ...string) outcome {
 	var errs bytes.Buffer
 	got := outcome{code: run(ctx, args, console{

@@ -12,8 +12,8 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// attack is a text that sets the clipboard of a careless terminal, rings and turns
-// the reading direction.
+// attack is a text that sets the clipboard of a terminal which allows it, rings the bell and
+// reverses the direction of reading.
 const attack = "\x1b]52;c;cm0gLXJm\x07\u009b31m\u202e\r\n\x00\xff"
 
 func TestText_ControlCharactersAreEscaped(t *testing.T) {
@@ -139,7 +139,7 @@ func TestSend_JSON(t *testing.T) {
 
 func TestPurge_InterruptEndsTheConfirmation(t *testing.T) {
 	t.Parallel()
-	in, answer := io.Pipe() // nobody answers
+	in, answer := io.Pipe() // no answer is written
 	defer func() { _ = answer.Close() }()
 	ctx, interrupt := context.WithCancel(t.Context())
 	asked := &signalling{asked: make(chan struct{}, 1)}
@@ -153,7 +153,7 @@ func TestPurge_InterruptEndsTheConfirmation(t *testing.T) {
 	}
 }
 
-// signalling is a writer that says when something is written.
+// signalling is a writer that signals when something is written.
 type signalling struct{ asked chan struct{} }
 
 func (s *signalling) Write(p []byte) (int, error) {

@@ -65,8 +65,8 @@ func TestFollow_SignalEndsItGracefully(t *testing.T) {
 	}
 }
 
-// TestImport_SignalEndsItWhileItWaits holds that Ctrl-C works while nothing can be read, and
-// that what has been read is stored.
+// TestImport_SignalEndsItWhileItWaits checks that Ctrl-C ends an import that waits for input, and that
+// the lines read before are stored.
 func TestImport_SignalEndsItWhileItWaits(t *testing.T) {
 	t.Parallel()
 	s, client := onRedis(t)
@@ -96,8 +96,8 @@ func TestImport_SignalEndsItWhileItWaits(t *testing.T) {
 	}
 }
 
-// TestRun_SecondSignalEndsAtOnce lets a process hang in writing to a full pipe, which it
-// would wait out gracefully after one signal.
+// TestRun_SecondSignalEndsAtOnce makes a process block in writing to a full pipe. After one signal it
+// would still wait for the write.
 func TestRun_SecondSignalEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)
@@ -119,7 +119,7 @@ func TestRun_SecondSignalEndsAtOnce(t *testing.T) {
 				t.Errorf("exit %d, want it to be ended by the signal", code)
 			}
 			return
-		case <-again.C: // signals that come too quickly count as one
+		case <-again.C: // signals in quick succession can count as one
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}

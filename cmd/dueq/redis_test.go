@@ -64,8 +64,8 @@ func TestSend_ScheduledMessageUntilItsAck(t *testing.T) {
 	}
 }
 
-// TestOpen_WarningsOfTheStoreArePrinted: the tests' Redis keeps nothing on disk, which users who send
-// to it should know.
+// TestOpen_WarningsOfTheStoreArePrinted uses the tests' Redis, which keeps nothing on disk: dueq warns
+// of that.
 func TestOpen_WarningsOfTheStoreArePrinted(t *testing.T) {
 	t.Parallel()
 	s, _ := onRedis(t)

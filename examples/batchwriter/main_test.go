@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		defer stop()
 		var steps crash.Steps
 		step = steps.Reach
-		batches.Lease = time.Second // what a killed process held comes back sooner
+		batches.Lease = time.Second // so that messages of a killed process are due again soon
 		go crash.WhenSettled(client.Queue("readings"), readings+1, stop)
 		return errors.Join(run(ctx, client, dir+"/readings.db"), client.Close())
 	})

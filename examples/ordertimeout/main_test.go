@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 		var steps crash.Steps
 		payWithin, step = 100*time.Millisecond, steps.Reach
 		timeouts := client.Queue("timeouts")
-		// What a killed process held comes back sooner.
+		// So that messages of a killed process are due again soon.
 		if err := timeouts.Create(ctx, dueq.Settings{Lease: time.Second}); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 func TestPipeline_EachOrderHasOneInvoiceAndOneMail(t *testing.T) {
 	dir := t.TempDir()
 	inStore(t, dir, func(client *dueq.Client) {
-		for _, queue := range []string{"orders", "mails"} { // what a killed process held comes back sooner
+		for _, queue := range []string{"orders", "mails"} { // so that messages of a killed process are due again soon
 			if err := client.Queue(queue).Create(t.Context(), dueq.Settings{Lease: time.Second}); err != nil {
 				t.Fatal(err)
 			}

@@ -3,7 +3,7 @@
 //
 //	go run ./reminders 5s "the tea is ready"
 //
-// Kill it and start it again: each reminder is there, and none is there twice.
+// Kill it and start it again: each reminder is written once.
 package main
 
 import (

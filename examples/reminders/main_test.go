@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 		var steps crash.Steps
 		standUp, step = dueq.Repeat{Every: time.Second, CatchUp: true}, steps.Reach
 		reminders := client.Queue("reminders")
-		// What a killed process held comes back sooner.
+		// So that messages of a killed process are due again soon.
 		if err := reminders.Create(ctx, dueq.Settings{Lease: time.Second}); err != nil {
 			return err
 		}

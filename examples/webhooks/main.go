@@ -71,7 +71,7 @@ func (s *sender) post(ctx context.Context, d *dueq.Delivery) error {
 	}
 }
 
-// backoff leaves an endpoint alone for as long again as it has failed, a second at least.
+// backoff waits as long as the endpoint has failed so far, at least a second.
 func (s *sender) backoff(d *dueq.Delivery, _ error) time.Duration {
 	began, _ := s.failing.LoadOrStore(d.Headers["endpoint"], time.Now())
 	return min(max(time.Second, time.Since(began.(time.Time))), time.Hour)

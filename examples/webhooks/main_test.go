@@ -51,7 +51,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// transport is where the process is killed: before and after a request. Requests say which process they are from.
+// transport reaches a step before and after each request, where the process can be killed. A header
+// has the number of the process.
 type transport struct {
 	next  http.RoundTripper
 	steps crash.Steps
@@ -66,8 +67,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// receiver is the endpoints: /steady accepts all, /flaky fails and /busy answers with Retry-After until they are
-// calm, and twice after that, /gone refuses all until it is mended, /away for good.
+// receiver has the endpoints: /steady accepts all. /flaky fails, and /busy answers with Retry-After,
+// until they are calm and twice after that. /gone refuses all until it is mended, /away always.
 type receiver struct {
 	mu       sync.Mutex
 	calm     bool
@@ -115,7 +116,7 @@ func TestWebhooks_EachIsAccepted(t *testing.T) {
 	bodies := map[string][]byte{} // of those that are accepted in the end
 	gone, away := 0, 0
 	inQueue(t, dir, func(q *dueq.Queue) {
-		// What a killed process held comes back sooner.
+		// So that messages of a killed process are due again soon.
 		if err := q.Create(t.Context(), dueq.Settings{Lease: time.Second}); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +179,7 @@ func TestWebhooks_EachIsAccepted(t *testing.T) {
 	})
 }
 
-// An endpoint is left alone for as long again as it has failed, whichever message it failed for,
+// An endpoint gets no request for as long as it has failed so far, whichever message it failed for,
 // until it accepts one.
 func TestBackoff_IsPerEndpoint(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -204,7 +205,7 @@ func TestBackoff_IsPerEndpoint(t *testing.T) {
 	want("after it accepted one", failing, time.Second, time.Second)
 }
 
-// payloads returns real webhooks where the checkout has them beside it, and otherwise a few invented ones.
+// payloads returns real webhooks if their file is beside the checkout, otherwise a few generated ones.
 func payloads(t *testing.T) []dueq.Message {
 	t.Helper()
 	const beside = "../../../shared/data/webhooks.jsonl"

@@ -43,7 +43,7 @@ func newServer(change func(*config)) *server {
 	return s
 }
 
-// newHeldServer returns one whose calls wait for hold.
+// newHeldServer returns a server whose calls wait for hold.
 func newHeldServer(change func(*config)) *server {
 	s := newServer(change)
 	s.hold = make(chan struct{})
@@ -73,7 +73,7 @@ func (s *server) call(ctx context.Context, items []int) []int {
 	return doubled
 }
 
-// answer is what a Do returned.
+// answer has the results of a Do.
 type answer struct {
 	result int
 	status coalesce.Status
@@ -471,13 +471,13 @@ func TestStallAfter_ItemsDoNotWaitForAStalledCall(t *testing.T) {
 		s := newHeldServer(func(c *config) { c.StallAfter = stallAfter })
 		start := time.Now()
 		var answers []<-chan answer
-		for item := 1; item <= 8; item++ { // each arrives when the call before is stalled
+		for item := 1; item <= 8; item++ { // each item arrives when the previous call is stalled
 			answers = append(answers, s.do(t.Context(), item))
 			timer := time.NewTimer(stallAfter)
 			<-timer.C
 			synctest.Wait()
 		}
-		s.want(t, []int{1}, []int{2}, []int{3}, []int{4}) // the one that counts, and three stalled ones
+		s.want(t, []int{1}, []int{2}, []int{3}, []int{4}) // the first call, and three stalled ones
 		if took := time.Since(start); took != 8*stallAfter {
 			t.Errorf("took %s", took)
 		}
@@ -537,7 +537,7 @@ func TestDo_TimeoutEndsTheWaitOfCallersWithoutDeadline(t *testing.T) {
 	})
 }
 
-// Entries are used again. Timeout is for callers of Do, not for what Start was given.
+// Entries are reused. Timeout applies to callers of Do, not to items of Start.
 func TestStart_TimeoutDoesNotEndItsWait(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -145,7 +145,7 @@ func TestCapacity_GrantToAFetcherThatLeavesIsNotLost(t *testing.T) {
 	c := newCapacity(Config{Concurrency: 4, Partitions: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for range 100 { // both ways out of take are taken
+	for range 100 { // often enough that both ways out of take occur
 		if n := c.take(ctx, 0, 3); n > 0 {
 			c.claimed(0, 0, 0, false)
 		}

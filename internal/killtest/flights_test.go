@@ -17,8 +17,8 @@ type flight struct {
 	Due time.Time `json:"due"`
 }
 
-// schedule returns the real schedule where the checkout has it beside it, and
-// otherwise an invented one of the same size and pace.
+// schedule returns the real schedule if its file is beside the checkout, otherwise a generated one of
+// the same size and rate.
 func schedule(t *testing.T) []flight {
 	t.Helper()
 	const beside = "../../../shared/data/flights.jsonl"

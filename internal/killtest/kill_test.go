@@ -51,7 +51,7 @@ func TestKill(t *testing.T) {
 	r.judge(t)
 }
 
-// replayed is one replay: its processes and the files they leave.
+// replayed is one replay: its processes and the files that they write.
 type replayed struct {
 	dir     string
 	store   string
@@ -151,7 +151,7 @@ func kill(c *exec.Cmd) {
 	_ = c.Wait()
 }
 
-// judge compares what the handlers logged with the schedule.
+// judge compares the log of the handlers with the schedule.
 func (r *replayed) judge(t *testing.T) {
 	t.Helper()
 	seen := map[string]int{}

@@ -60,10 +60,9 @@ func exitOnPoison(ctx context.Context, d *dueq.Delivery) error {
 	return nil
 }
 
-// hoard kills its process once many messages are leased, all but one of them unstarted. It
-// kills it after a while in any case, because messages that wait for a worker are released
-// soon. A send to another queue
-// returns when the acks before it are on disk, too: what Stats counts may not be yet.
+// hoard kills its process once many messages are leased, all but one of them unstarted. It kills it
+// after a while in any case, because messages that wait for a worker are released soon. A send to
+// another queue returns when the acks before it are on disk; those that Stats counts may not be.
 func hoard(q, other *dueq.Queue) dueq.Handler {
 	const every, many = 50, 100
 	handled := 0
@@ -72,7 +71,7 @@ func hoard(q, other *dueq.Queue) dueq.Handler {
 			return nil
 		}
 		s, err := q.Stats(ctx)
-		for err == nil && s.Counters.Acked < int64(handled-1) { // what has been started is settled
+		for err == nil && s.Counters.Acked < int64(handled-1) { // until all started deliveries are settled
 			s, err = q.Stats(ctx)
 		}
 		if err != nil || s.Leased < many {
@@ -141,8 +140,8 @@ func child(t *testing.T, j job) *exec.Cmd {
 	return c
 }
 
-// TestConsume_HandlerThatExitsTheProcessEndsOnlyItsMessage starts a process again and
-// again that one message ends.
+// TestConsume_HandlerThatExitsTheProcessEndsOnlyItsMessage repeatedly starts a process that the
+// handler of one message ends.
 func TestConsume_HandlerThatExitsTheProcessEndsOnlyItsMessage(t *testing.T) {
 	t.Parallel()
 	for name, url := range stores(t) {

@@ -88,7 +88,7 @@ func TestKill_RecurringMessages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			consumers := 3
-			if name == "file" { // which one process has at a time
+			if name == "file" { // only one process can open it at a time
 				consumers = 1
 			}
 			r := &recurring{url: url, log: filepath.Join(t.TempDir(), "log"), killed: map[int]time.Time{}}
@@ -115,8 +115,8 @@ type recurring struct {
 	killed   map[int]time.Time // when the kill of a process began
 }
 
-// kill starts processes, kills them at random and starts others in their place; then it
-// waits until each series has gone on, and ends all.
+// kill starts processes, kills them at random and replaces them. Then it waits until each series has
+// had another occurrence, and ends all processes.
 func (r *recurring) kill(t *testing.T, n int) {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -221,7 +221,7 @@ func (r *recurring) runs(t *testing.T) []run {
 	return all
 }
 
-// judge looks at all deliveries of one series.
+// judge checks all deliveries of one series.
 func (r *recurring) judge(t *testing.T, runs []run) {
 	t.Helper()
 	for i, one := range runs {
@@ -251,7 +251,7 @@ func (r *recurring) judge(t *testing.T, runs []run) {
 // verdict on the one before, which nothing was handed out after.
 func wantNext(t *testing.T, last, one run) {
 	t.Helper()
-	const verdict = 3 * time.Second // how long it is on its way, when the machine has other things to do
+	const verdict = 3 * time.Second // how long it may take to reach the store on a busy machine
 	step := one.due.Sub(last.due)
 	if step <= 0 || step%seriesEvery != 0 {
 		t.Errorf("%+v after %+v: not at a time of the schedule", one, last)
@@ -261,7 +261,7 @@ func wantNext(t *testing.T, last, one run) {
 	}
 }
 
-// wantSeries fails unless each series is one message, which has run.
+// wantSeries fails unless each series is one message that was handled.
 func wantSeries(t *testing.T, q *dueq.Queue, byKey map[string][]run) {
 	t.Helper()
 	s, err := q.Stats(t.Context())

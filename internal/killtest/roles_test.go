@@ -19,10 +19,10 @@ const (
 	prefetch    = 16
 	lease       = 2 * time.Second
 	batch       = 100
-	lead        = 2 * time.Second // how long before it is due a flight is sent
+	lead        = 2 * time.Second // a flight is sent this long before it is due
 )
 
-// job is what a child process has to do; it gets it through its environment.
+// job is the task of a child process, passed in its environment.
 type job struct {
 	Role     string // "producer", "consumer", or one of poison_test.go and recurring_test.go
 	Store    string

@@ -139,7 +139,7 @@ func TestRotate(t *testing.T) {
 		}
 	}
 	for range Rotate(1, subjects) {
-		break // an iterator that went on would panic
+		break // an iterator that continued would panic
 	}
 }
 

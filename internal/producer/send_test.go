@@ -93,7 +93,7 @@ func TestSend_SendersOfALostReplyRepeatOneByOne(t *testing.T) {
 				}
 				s.lose, s.refuse = false, false
 				if test.stored {
-					consume(t, s, seen) // so only the number shows that the push is a repetition
+					consume(t, s, seen) // so that only the number shows the repetition of the push
 				}
 				again := []int{3, 1, 3, 2, 0} // 4 is not sent again
 				for _, i := range again {

@@ -14,7 +14,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// fakeStore answers what a test says, and keeps what it is asked for.
+// fakeStore returns the answers that a test sets, and records the requests.
 type fakeStore struct {
 	store.Store
 
@@ -58,7 +58,7 @@ func held(schedule string) store.Delivery {
 	return store.Delivery{Receipt: store.Receipt{ID: route.NewID(0), Attempt: 3}, Due: due, Repeat: schedule, MaxAttempts: 5, Now: due}
 }
 
-// settle settles deliveries with one verdict on a store that has them.
+// settle settles deliveries with one verdict on a store in which they are leased.
 func (f *fakeStore) settle(t *testing.T, v store.Verdict, deliveries ...store.Delivery) []store.Code {
 	t.Helper()
 	if f.records == nil {
@@ -196,8 +196,8 @@ func TestSettle_ScheduleThatChangesAgainAndAgain(t *testing.T) {
 	}
 }
 
-// Without a time that is known here the occurrence is put off, and left to other processes;
-// without one that there is, the series ends.
+// When this process cannot compute the next time, the occurrence is released with a delay, for other
+// processes. When the schedule has no next time, the series ends.
 func TestSettle_ScheduleWithoutANextTime(t *testing.T) {
 	t.Parallel()
 	for _, v := range []store.Verdict{store.Ack, store.Nack, store.Reject} {

@@ -93,7 +93,7 @@ func TestCheck_ReportsWhatIsWrong(t *testing.T) {
 
 // check type-checks a snippet and returns what is wrong with it. A snippet with a package clause
 // is a file; one with declarations of functions gets imports and the prelude; any other is the body of a function.
-// Variables that are not used are no problem: a snippet ends where the reader has seen enough.
+// Unused variables are accepted, because a snippet is only a part of a program.
 func (b block) check(fset *token.FileSet, compiler types.Importer) []string {
 	source := b.source()
 	file, err := parser.ParseFile(fset, b.page, source, 0)

@@ -7,8 +7,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// TestAck_ReceiptsOldAndNew holds that each receipt of a batch gets the code that it
-// would get alone, one after the other, whether or not anything has to be read for it.
+// TestAck_ReceiptsOldAndNew checks that each receipt of a batch gets the code that it would get in a
+// call of its own, whether or not the script has to read a record for it.
 func TestAck_ReceiptsOldAndNew(t *testing.T) {
 	t.Parallel()
 	for _, keyed := range []bool{false, true} {

@@ -9,8 +9,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// answersRead returns the fields of calls that scripts read while fn ran, by the server's
-// log of commands.
+// answersRead returns the fields of calls that scripts read while fn ran. It reads them from the
+// output of MONITOR.
 func answersRead(r *rig, fn func()) []string {
 	r.t.Helper()
 	r.must(r.rdb.ConfigSet(r.ctx(), "slowlog-log-slower-than", "0").Err())
@@ -29,8 +29,8 @@ func answersRead(r *rig, fn func()) []string {
 	return fields
 }
 
-// The answer to a claim of 500 has 14 KB. To look for its number, which every claim does,
-// must not copy it.
+// The remembered answer to a claim of 500 has 14 KB. Every claim looks up its number, and must not
+// copy the answer for that.
 func TestClaim_OnlyARepetitionReadsALongAnswer(t *testing.T) {
 	t.Parallel()
 	const answer, short = "c:c=", 100

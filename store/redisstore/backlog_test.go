@@ -8,8 +8,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// TestScripts_BacklogsDoNotBlockOthers holds single calls to 10 ms of the server's processor,
-// whatever has piled up: leases that ran out, expired messages, dead letters.
+// TestScripts_BacklogsDoNotBlockOthers checks that no call takes more than 10 ms of the server's
+// processor, whatever has accumulated: leases that ran out, expired messages, dead letters.
 func TestScripts_BacklogsDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
@@ -74,7 +74,7 @@ func TestScripts_BacklogsDoNotBlockOthers(t *testing.T) {
 	})
 }
 
-// A heartbeat costs and returns the same whatever the number of consumers.
+// The cost and the reply of a heartbeat do not depend on the number of consumers.
 func TestHeartbeat_ReturnsNothing(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)

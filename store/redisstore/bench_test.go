@@ -10,9 +10,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// BenchmarkGone measures what a message of 100 bytes takes of the server's memory that is gone,
-// but remembered for an hour or kept as done; and what one that is to be remembered takes
-// besides while it is live.
+// BenchmarkGone measures the memory of the server for a message of 100 bytes that is gone, but
+// remembered for an hour or kept as done; and the additional memory of a live message that is to be
+// remembered.
 //
 //	go test ./store/redisstore -run xxx -bench Gone -benchtime 1x
 func BenchmarkGone(b *testing.B) {
@@ -61,7 +61,7 @@ func BenchmarkGone(b *testing.B) {
 	}
 }
 
-// memoryOf returns the bytes that the server has allocated, those for its clients apart.
+// memoryOf returns the bytes that the server has allocated, except those for its clients.
 func memoryOf(r *rig, rdb *redis.Client) float64 {
 	r.t.Helper()
 	now, err := rawredis.New(rdb, "").Read(r.ctx())

@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-// redisCalls counts the commands that fn makes scripts run on a server of its own.
+// redisCalls counts the commands that scripts run during fn, on a server that nothing else uses.
 func redisCalls(r *rig, fn func()) int {
 	r.t.Helper()
 	r.must(r.rdb.ConfigResetStat(r.ctx()).Err())
@@ -74,14 +74,14 @@ func TestCallsPerBatch(t *testing.T) {
 	kill(100)
 	_, err := r.Configure(r.ctx(), r.p.Queue, store.Change{MaxDead: &most, DeadRetention: &span})
 	r.must(err)
-	r.claim(100) // which meets the new settings
+	r.claim(100) // the first claim with the new settings
 	r.want("idle claim of a queue with limits for the dead", redisCalls(r, func() { r.claim(100) }), 6+2)
 	kill(100)
 	r.want("claim that removes 100 dead messages", redisCalls(r, func() { r.claim(100) }), 6+2+9)
 }
 
-// TestCallsPerBatch_History pins what a history costs, in redis.calls of a batch of 100: once
-// while it fills, once when each message that ends pushes out another.
+// TestCallsPerBatch_History pins what a history costs, in redis.calls of a batch of 100: while it
+// fills, and when each message that ends removes another.
 func TestCallsPerBatch_History(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
@@ -124,8 +124,8 @@ func changes(r *rig) string {
 	return infoFields(info)["rdb_changes_since_last_save"]
 }
 
-// TestScripts_WorkDoesNotGrowWithTheBacklog holds every script to the same work, whatever
-// is due at once: with 100,000 messages it makes no more redis.calls than with 1,000.
+// TestScripts_WorkDoesNotGrowWithTheBacklog checks that every script makes no more redis.calls when
+// 100,000 messages are due than when 1,000 are.
 func TestScripts_WorkDoesNotGrowWithTheBacklog(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
@@ -147,7 +147,8 @@ func TestScripts_WorkDoesNotGrowWithTheBacklog(t *testing.T) {
 	fill(100_000)
 	for name, calls := range workOfEach(r, batch) {
 		t.Logf("%s: %d calls with 1,000 due, %d with 100,000", name, few[name], calls)
-		// Connections that are made meanwhile greet; a scan returns whole buckets.
+		// The difference allows for the first commands of new connections, and for scans, which return
+		// whole buckets.
 		const greetings, bucket = 10, 0.1
 		if most := greetings + float64(few[name])*(1+bucket); float64(calls) > most {
 			t.Errorf("%s makes %d redis.calls with 100,000 due, and %d with 1,000", name, calls, few[name])
@@ -206,8 +207,8 @@ func commandsRun(r *rig) int {
 	return total
 }
 
-// TestPush_LargeBatchesTakeSeveralSteps: a script copies 1.25 MiB of records at most, and
-// yet the batch is done whole.
+// TestPush_LargeBatchesTakeSeveralSteps: a script copies at most 1.25 MiB of records, and the whole
+// batch is stored in several steps.
 func TestPush_LargeBatchesTakeSeveralSteps(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
@@ -299,7 +300,7 @@ func TestList_PagesContinueWhenTheCursorsMessageIsGone(t *testing.T) {
 	}
 }
 
-// TestCalls_HashStaysSmall: callers that are never seen again are forgotten.
+// TestCalls_HashStaysSmall: callers that make no more calls are forgotten.
 func TestCalls_HashStaysSmall(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
@@ -320,10 +321,9 @@ func TestCalls_HashStaysSmall(t *testing.T) {
 	}
 }
 
-// TestScripts_HundredThousandDueAtOnce holds every script to 10 ms, whatever the
-// backlog. It counts the processor time of the server's main thread, because on a busy
-// machine a process may lose the processor in the middle of a script, and of several runs
-// the one that took the least.
+// TestScripts_HundredThousandDueAtOnce checks that no script takes more than 10 ms, whatever the
+// backlog. It measures the processor time of the server's main thread, because on a busy machine a
+// process may lose the processor in the middle of a script, and takes the least of several runs.
 func TestScripts_HundredThousandDueAtOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))

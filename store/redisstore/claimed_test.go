@@ -106,7 +106,8 @@ func TestReadClaim_RubbishIsCorrupt(t *testing.T) {
 	}
 }
 
-// FuzzReadClaim: each record becomes one delivery or is reported, or the reply is corrupt.
+// FuzzReadClaim checks that each record becomes one delivery or is reported, or that the reply is
+// corrupt.
 func FuzzReadClaim(f *testing.F) {
 	id := route.NewID(0).String()
 	record := encodeRecord(&store.Message{Key: "k", MaxAttempts: 3, Headers: map[string]string{"a": "b"}, Body: []byte("x")})
@@ -166,8 +167,8 @@ func TestPieces_BodiesAreSeparate(t *testing.T) {
 	}
 }
 
-// A body that is kept must not keep all that was claimed with it in memory. Allocations are
-// counted, so no other test may run.
+// A body that a handler keeps must not keep the other messages of its claim in memory. The test
+// counts allocations, so it is not parallel.
 func TestPieces_AreSmall(t *testing.T) {
 	for _, test := range []struct {
 		name          string

@@ -30,8 +30,8 @@ func TestCluster(t *testing.T) {
 	}
 }
 
-// TestCluster_ScriptsFollowAMovedSlot moves a partition's slot while its clients believe
-// it is where it was.
+// TestCluster_ScriptsFollowAMovedSlot moves a partition's slot while its clients still have the old
+// map of the Cluster.
 func TestCluster_ScriptsFollowAMovedSlot(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 2)

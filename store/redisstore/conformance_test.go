@@ -18,7 +18,7 @@ func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		server := redistest.Shared(t)
-		alone := strings.Contains(t.Name(), "FullStore") // fills up its server
+		alone := strings.Contains(t.Name(), "FullStore") // it fills up its server
 		if alone {
 			server = redistest.Start(t)
 		}
@@ -37,7 +37,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// opened returns a store on a client that outlives it.
+// opened returns a store on a client that is closed after it.
 func opened(t testing.TB, rdb redis.UniversalClient, config redisstore.Config) *redisstore.Store {
 	t.Helper()
 	s, err := redisstore.New(rdb, config)
@@ -59,7 +59,7 @@ func expireLeases(t testing.TB, rdb redis.UniversalClient, prefix string, p stor
 		return
 	}
 	for i := range leases {
-		leases[i].Score -= 2 * store.MaxLease * 1024 // below are the aliases of holders
+		leases[i].Score -= 2 * store.MaxLease * 1024 // the lower bits are the aliases of holders
 	}
 	if err := rdb.ZAddXX(t.Context(), key, leases...).Err(); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func TestRemember_BoundForgetsTheFirst(t *testing.T) {
 	ms := r.named("a", "b", "c")
 	r.push(ms...)
 	r.settle(store.Ack, r.claim(3)...)
-	// As if another had gone between the second and the third, and many after that.
+	// As if another message had gone between the second and the third, and many after that.
 	r.must(r.rdb.HSet(r.ctx(), r.key("side"), "windows", "0 0 1000002", "g:3", ms[2].ID.String()).Err())
 	r.must(r.rdb.HDel(r.ctx(), r.key("side"), "g:2").Err())
 	r.push(r.named("d")...)

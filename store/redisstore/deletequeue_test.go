@@ -55,7 +55,7 @@ func TestDeleteQueue_LeavesOnlyKeysThatExpire(t *testing.T) {
 		r.p.Index = i
 		r.wantClean()
 	}
-	// A queue that is made again is one that stays.
+	// A queue that is made again has no TTL.
 	r.p.Index = 0
 	r.push(r.messages(1, 10)...)
 	expiring, lasting = r.keys()
@@ -77,7 +77,7 @@ func TestHeartbeat_OfADeletedQueueListsNothing(t *testing.T) {
 	r.want("members expire", r.rdb.TTL(r.ctx(), r.membersKey("q")).Val() > 0, true)
 }
 
-// Clients that know the settings of before do not bring them back, whichever key is missing.
+// Clients that know the settings of the deleted queue do not restore them, whichever key is missing.
 func TestDeleteQueue_OldSettingsDoNotComeBack(t *testing.T) {
 	t.Parallel()
 	partitions, most := 4, int64(99)
@@ -114,8 +114,8 @@ func TestDeleteQueue_OldSettingsDoNotComeBack(t *testing.T) {
 	}
 }
 
-// Settings that no server has confirmed for long are not written where they are missing: the
-// queue may have been deleted, and what was left of it have expired.
+// Settings that no server has confirmed for a long time are not written where they are missing: the
+// queue may have been deleted, and the keys that say so may have expired.
 func TestPush_SettingsOfLongAgoAreNotRestored(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
@@ -135,7 +135,7 @@ func TestDeleteQueue_LateCallsDoNothing(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	r.push(r.messages(3, 10)...)
-	late := r.another() // sends what the first one would have sent
+	late := r.another() // it sends the calls of the first client
 	late.push(late.messages(1, 10)...)
 	version := sequence(uint64(late.recall("q").Version))[20-13:]
 	first := r.purgeRequest(store.Ready, 1)
@@ -170,7 +170,7 @@ func TestDeleteQueue_LateCallsDoNothing(t *testing.T) {
 	r.want("ready", r.stats().Ready, 1)
 }
 
-// A push waits for a deletion. One whose process has ended is given up in the end.
+// A push waits for a deletion, but not forever when the process that deletes has ended.
 func TestPush_WaitsForADeletionUntilItIsGivenUp(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
@@ -198,8 +198,8 @@ func TestPush_WaitsForADeletionUntilItIsGivenUp(t *testing.T) {
 	r.wantClean()
 }
 
-// breaking is a hook that refuses all commands after the first ones, as the end of the
-// process would. Its error is one after which nothing is tried again.
+// breaking is a hook that refuses all commands after the first n, as if the process had ended. Its
+// error is one that is not retried.
 type breaking struct{ left atomic.Int64 }
 
 func (b *breaking) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -226,7 +226,8 @@ func (b *breaking) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	}
 }
 
-// A deletion that ends after any of its calls can be repeated, or the queue be used again.
+// A deletion that was interrupted after any of its calls can be repeated, or the queue can be used
+// again.
 func TestDeleteQueue_InterruptedAnywhere(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
@@ -241,7 +242,7 @@ func TestDeleteQueue_InterruptedAnywhere(t *testing.T) {
 }
 
 // setAhead gives the settings of a queue a version that is an hour ahead, as if the clock had
-// been set back since they were changed: versions that follow are not instants then.
+// been set back since they were changed: later versions are not instants then.
 func (r *rig) setAhead(partitions int) {
 	r.t.Helper()
 	version := time.Now().Add(time.Hour).UnixMilli()
@@ -254,8 +255,7 @@ func (r *rig) setAhead(partitions int) {
 	}
 }
 
-// deletionEnded breaks a deletion off after n calls, and reports whether that was too
-// late.
+// deletionEnded interrupts a deletion after n calls, and reports whether it had ended before.
 func deletionEnded(t *testing.T, calls int64, force, goOn, ahead bool) bool {
 	t.Helper()
 	r := sharedRig(t)
@@ -289,7 +289,7 @@ func deletionEnded(t *testing.T, calls int64, force, goOn, ahead bool) bool {
 		return false
 	}
 	if r.rdb.HGet(r.ctx(), r.metaKey("q"), "deleting").Val() > "1" {
-		r.must(r.rdb.HSet(r.ctx(), r.metaKey("q"), "deleting", "1").Err()) // it was so long ago
+		r.must(r.rdb.HSet(r.ctx(), r.metaKey("q"), "deleting", "1").Err()) // it began long ago
 	}
 	before, _, err := r.latest(r.ctx(), "test", "q")
 	r.must(err)
@@ -313,7 +313,7 @@ func deletionEnded(t *testing.T, calls int64, force, goOn, ahead bool) bool {
 	return false
 }
 
-// interrupting is a hook that does something before one of the commands.
+// interrupting is a hook that calls a function before one of the commands.
 type interrupting struct {
 	left atomic.Int64
 	do   func()
@@ -341,8 +341,8 @@ func (i *interrupting) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	}
 }
 
-// A message that comes at any moment of a deletion without force is there afterwards: in the
-// queue, which goes on with all that it had, or in a new one.
+// A message that is sent during a deletion without force is stored afterwards, at whatever moment it
+// is sent: in the queue, which then is not deleted, or in a new one.
 func TestDeleteQueue_MessageSentMeanwhile(t *testing.T) {
 	t.Parallel()
 	refused := 0
@@ -361,8 +361,8 @@ func TestDeleteQueue_MessageSentMeanwhile(t *testing.T) {
 	}
 }
 
-// sendDuringDeletion deletes a queue of two partitions, and has a message sent to the second
-// before the n-th command of that.
+// sendDuringDeletion deletes a queue of two partitions, and sends a message to the second before the
+// n-th command of the deletion.
 func sendDuringDeletion(t *testing.T, n int64) (interrupted bool, deleted error) {
 	t.Helper()
 	r := sharedRig(t)
@@ -375,7 +375,7 @@ func sendDuringDeletion(t *testing.T, n int64) (interrupted bool, deleted error)
 	stored := false
 	hook := &interrupting{do: func() {
 		interrupted = true
-		ctx, end := context.WithTimeout(r.ctx(), 20*time.Millisecond) // it waits where pushes are kept out
+		ctx, end := context.WithTimeout(r.ctx(), 20*time.Millisecond) // it waits while the deletion refuses pushes
 		defer end()
 		_, err := sender.Push(ctx, sender.p, sender.request(sender.messages(1, 10)))
 		stored = err == nil
@@ -408,8 +408,8 @@ func sendDuringDeletion(t *testing.T, n int64) (interrupted bool, deleted error)
 	return interrupted, deleted
 }
 
-// A queue on several servers, one of which does not answer: the deletion fails, says so, and
-// succeeds when it is repeated.
+// When one of the servers of a queue does not answer, the deletion returns an error, and succeeds
+// when it is repeated.
 func TestDeleteQueue_OneMasterOfAClusterHangs(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 3)

@@ -14,8 +14,8 @@ var update = flag.Bool("update", false, "write docs/REDIS.md anew")
 
 const redisDoc = "../../docs/REDIS.md"
 
-// TestDoc_IsCurrent fails when docs/REDIS.md is not what REDIS.head.md and the
-// headers of the scripts say. With -update it writes the file.
+// TestDoc_IsCurrent fails when docs/REDIS.md differs from REDIS.head.md and the headers of the
+// scripts. With -update it writes the file.
 func TestDoc_IsCurrent(t *testing.T) {
 	t.Parallel()
 	want := renderDoc(t)
@@ -79,5 +79,5 @@ func renderScript(b *strings.Builder, name string, h header) {
 	}
 }
 
-// markdown keeps what would be taken for markup from being so.
+// markdown escapes characters that Markdown would take for markup.
 func markdown(s string) string { return strings.ReplaceAll(s, "<", "&lt;") }

@@ -19,7 +19,7 @@ func TestReceipts_AcrossAFailoverThatLacksAClaim(t *testing.T) {
 	awaitReplicated(before, before.request(before.messages(1, 10)))
 
 	cut(before, replica)
-	a := before.claim(1)[0] // which the replica does not get
+	a := before.claim(1)[0] // the replica does not get this claim
 	master.Kill()
 	before.must(replica.Thaw())
 	rdb := replica.Client(t)
@@ -29,10 +29,10 @@ func TestReceipts_AcrossAFailoverThatLacksAClaim(t *testing.T) {
 	b := after.claim(1)[0]
 	after.want("the receipt of both", b.Receipt, a.Receipt)
 
-	// The verdict of one ends the delivery of the other.
+	// The verdict of one consumer ends the delivery of the other.
 	after.want("nack by A", after.settle(store.Nack, a), []store.Code{store.CodeOK})
 	after.want("ack by B", after.settle(store.Ack, b), []store.Code{store.CodeLeaseLost})
-	// It is over with the next delivery, and the message was not lost.
+	// The next delivery has a unique receipt again, and the message was not lost.
 	c := after.claim(1)[0]
 	after.want("the next delivery", c.Receipt != a.Receipt && c.Receipt.ID == a.Receipt.ID, true)
 	for _, d := range []store.Delivery{a, b} {

@@ -49,7 +49,7 @@ func TestPush_FullRedisRefusesAndDrains(t *testing.T) {
 		t.Fatalf("push into a full Redis: %v, want ErrQueueFull", err)
 	}
 	r.want("sent", r.stats().Counters.Sent, sent)
-	// A large push that was refused has left memory for a small one: from here on there is none.
+	// A large push that was refused leaves memory for a small one. From here on there is none.
 	r.must(r.rdb.ConfigSet(r.ctx(), "maxmemory", "1mb").Err())
 	r.want("an empty partition", errors.Is(pushInto(r, 1), store.ErrQueueFull), true)
 	verdicts := []store.Verdict{store.Release, store.Nack, store.Reject, storetest.Extend, storetest.Start, store.Ack}
@@ -97,7 +97,7 @@ func TestPush_WaitsForReplicas(t *testing.T) {
 	r.must(replica.Freeze())
 	request = r.request(r.messages(1, 10))
 	for range 2 {
-		// Also the second time, though that writes nothing: WAIT is for all that was written before.
+		// Also the second time, though that writes nothing: WAIT waits for all earlier writes.
 		_, err = r.Push(r.ctx(), r.p, request)
 		r.want("frozen replica", errors.Is(err, store.ErrNotReplicated), true)
 	}
@@ -271,7 +271,7 @@ func TestDoc_DocumentedACLIsEnough(t *testing.T) {
 	r.want("denied", denied, []any{})
 }
 
-// everything runs each operation, so that each script runs with something to do.
+// everything runs each operation on messages, so that each script has work to do.
 func everything(r *rig) {
 	r.t.Helper()
 	ms := r.messages(9, 10)

@@ -41,7 +41,7 @@ func declared(text string, statement *regexp.Regexp) (names []string) {
 	return names
 }
 
-// named returns the fragments whose names text has.
+// named returns the fragments whose names are used in text.
 func named(text string, all map[string]string) map[string]bool {
 	found := map[string]bool{}
 	for _, m := range word.FindAllStringSubmatch(quoted.ReplaceAllString(text, ""), -1) {
@@ -52,8 +52,8 @@ func named(text string, all map[string]string) map[string]bool {
 	return found
 }
 
-// TestFragments_DefineOnlyNamesWithTheirOwn holds that a reader of a script finds the file of each
-// name: what lib/leases.lua defines is leases_soonest or LEASES_MOST, and no script has a name like that of its own.
+// TestFragments_DefineOnlyNamesWithTheirOwn checks that a name shows its file: all that lib/leases.lua
+// defines begins with leases_ or LEASES_, and no script defines such a name.
 func TestFragments_DefineOnlyNamesWithTheirOwn(t *testing.T) {
 	t.Parallel()
 	all := fragments(t)
@@ -77,8 +77,8 @@ func TestFragments_DefineOnlyNamesWithTheirOwn(t *testing.T) {
 	}
 }
 
-// TestScripts_UseWhatTheyName holds that USES has the fragments that a script needs, those that
-// its fragments need included, and no others. Where partition is used, the layout is checked.
+// TestScripts_UseWhatTheyName checks that USES has exactly the fragments that a script needs,
+// including those that its fragments need, and that a script which uses partition checks the layout.
 func TestScripts_UseWhatTheyName(t *testing.T) {
 	t.Parallel()
 	all := fragments(t)

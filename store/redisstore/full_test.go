@@ -44,14 +44,14 @@ func TestFull_ANewStoreNeedsNoMemory(t *testing.T) {
 			r.number = 100
 			r.want("settings", r.configure(store.Change{Create: true}), store.Settings{Partitions: 1, MaxBody: store.DefaultMaxBody})
 			r.drain(ms)
-			if name != "side is lost" { // and with it what had been counted
+			if name != "side is lost" { // the counters are lost with it
 				r.wantClean()
 			}
 		})
 	}
 }
 
-// drain uses everything that takes messages out or looks at them.
+// drain makes all calls that remove or read messages.
 func (r *rig) drain(ms []store.Message) {
 	r.t.Helper()
 	watching, stop := context.WithCancel(r.ctx())
@@ -92,7 +92,7 @@ func (r *rig) drain(ms []store.Message) {
 	r.want("ready", r.stats().Ready, 0)
 }
 
-// What a push to a new queue returns at maxmemory is true: nothing is stored.
+// A push to a new queue that is refused at maxmemory has stored nothing.
 func TestFull_APushStoresAllOrReportsFull(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))

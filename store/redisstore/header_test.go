@@ -134,8 +134,8 @@ func checkKeys(t *testing.T, h header, source string) {
 	if used[len(used)-1] != len(h.keys) {
 		t.Errorf("uses KEYS %v, declares %q", used, h.keys)
 	}
-	// Keys are numbered in one order, so a script declares those before the last that it uses.
-	// Of these it may leave out only what has to do with neither leases nor the dead and done.
+	// Keys are numbered in one order, so a script declares all keys before the last that it uses, also
+	// those that it does not use.
 	for i := range h.keys {
 		if name := h.keys[i]; !slices.Contains(used, i+1) && name != "calls hash" && name != "dead zset" {
 			t.Errorf("declares KEYS[%d] %s and does not use it", i+1, name)

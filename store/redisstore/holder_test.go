@@ -71,8 +71,8 @@ func TestHolder_IsKnownToOtherProcesses(t *testing.T) {
 	r.another().wantHolder(d, "a")
 }
 
-// An alias is given to another consumer when no lease has it any more. The one that had it gets another
-// one, and no lease is ever shown with a wrong name.
+// An alias is given to another consumer when no lease has it any more. The consumer that had it gets
+// another one, and no lease is ever shown with a wrong name.
 func TestHolder_AliasIsTakenOverWhenNoLeaseHasIt(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
@@ -111,7 +111,7 @@ func TestHolder_AliasOfAnExtendedLeaseIsKept(t *testing.T) {
 }
 
 // A claim puts back 100 of the leases that have run out; the others still have their holder's
-// alias, which is not given to somebody else even if it was not used for an hour.
+// alias, which is not given to another consumer even if it was not used for an hour.
 func TestHolder_AliasOfLeasesThatRanOutIsKept(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
@@ -172,7 +172,8 @@ func (r *rig) aliases() int64 {
 	return r.rdb.ZCount(r.ctx(), r.key("leased"), fmt.Sprint(int64(bounds)), "(+inf").Val()
 }
 
-// Without calls, holders of before are not known, and their aliases are not given to others.
+// When the key calls is lost, earlier holders are not known, and their aliases are not given to
+// others.
 func TestHolder_LostCallsLeaveNoWrongName(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
@@ -187,7 +188,7 @@ func TestHolder_LostCallsLeaveNoWrongName(t *testing.T) {
 	r.wantHolder(a, "")
 }
 
-// Without leased, aliases have no bounds, and consumers have them all the same.
+// When the key leased is lost, aliases have no bounds, and consumers keep them.
 func TestHolder_LostLeasesLeaveNoWrongName(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)

@@ -6,8 +6,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Of the dead messages of a key, and of the done ones, the last by the server's clock is found
-// by it, also when the clock has been set back since.
+// A key finds the last of its dead messages, or of its done ones, by the server's clock, also when the
+// clock has been set back since.
 func TestKeys_LastByTheClockWhenItWasSetBack(t *testing.T) {
 	t.Parallel()
 	for state, verdict := range map[store.State]store.Verdict{store.Dead: store.Reject, store.Done: store.Ack} {
@@ -55,8 +55,8 @@ func TestHistory_LongBodyIsLeftOutAndItsSizeKept(t *testing.T) {
 	r.wantClean()
 }
 
-// The script looks for messages itself, whatever its caller has counted. What it leaves has a
-// version of its own: a push that names that of the deletion finds no partition.
+// The script checks for messages itself, whatever its caller has counted. The partition that it
+// leaves has a later version: a push with the version of the deletion finds no partition.
 func TestDeletePartition_RefusesMessages(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)

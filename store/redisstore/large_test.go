@@ -15,8 +15,8 @@ import (
 
 const keptBody = 256 << 10 // the longest body that a done message keeps
 
-// readsOfScripts returns how many records each script read that fn ran, by the server's log
-// of commands, which has those inside a script before the script.
+// readsOfScripts returns how many records each script of fn read, by the output of MONITOR, which
+// has the commands of a script before the script itself.
 func readsOfScripts(r *rig, fn func() error) []int {
 	r.t.Helper()
 	r.must(r.rdb.ConfigSet(r.ctx(), "slowlog-log-slower-than", "0").Err())
@@ -73,8 +73,8 @@ func workOf(r *rig, fn func() error) time.Duration {
 	return took / time.Duration(max(1, processed()-calls))
 }
 
-// largeSteps are the operations that copy records, on a partition with n of size bytes. Each
-// makes the partition anew, and returns what is to be measured.
+// largeSteps are the operations that copy records, on a partition with n records of size bytes. Each
+// makes the partition, and returns the function to be measured.
 func largeSteps(r *rig, n, size int) map[string]func() func() error {
 	var ms []store.Message
 	var ds []store.Delivery
@@ -232,8 +232,8 @@ func largeSteps(r *rig, n, size int) map[string]func() func() error {
 	}
 }
 
-// keepDone makes the queue keep all that ends. It sets the number too, since settings outlive
-// FLUSHALL: the client writes those that it knows anew.
+// keepDone makes the queue keep all messages that end. It sets the number too, because settings
+// survive FLUSHALL: the client restores those that it knows.
 func keepDone(r *rig) {
 	r.t.Helper()
 	span, most := int64(3600_000), int64(0)
@@ -266,11 +266,11 @@ func expireAll(r *rig) {
 	}
 }
 
-// TestScripts_LargeRecordsDoNotBlockOthers holds every script to 10 ms of the server's processor
-// with bodies up to the default limit, and to 20 ms with the largest; and to one record, or
-// 1.25 MiB of them, in a call. Records of done messages are those without a body of more than
-// 256 KiB, so that a call may read five. The least of several runs counts: beside a call, the
-// server has other things to do.
+// TestScripts_LargeRecordsDoNotBlockOthers checks that no script takes more than 10 ms of the
+// server's processor with bodies up to the default limit, or 20 ms with the largest, and that it
+// reads at most one record, or 1.25 MiB of them. Done messages keep no body of more than 256 KiB, so
+// a script may read five of them. The least of several runs counts, because the server also does
+// other work.
 func TestScripts_LargeRecordsDoNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{4 << 10, store.DefaultMaxBody, store.MaxBody} {
@@ -321,8 +321,8 @@ func TestClaim_EmptyPartitionForgetsThatRecordsWereLong(t *testing.T) {
 	r.wantClean()
 }
 
-// A script reads as many records at a time as it knows to be short: it has to know of a
-// record that an occurrence has made longer.
+// A script reads several records at a time only if they are known to be short, so a record that a
+// new body has made longer must be known.
 func TestAgain_NotesHowLongTheNewRecordIs(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))

@@ -84,7 +84,7 @@ func TestPush_BeyondTheQueuesPartitionsIsRefused(t *testing.T) {
 	r.want("keys of the partition", r.rdb.Exists(r.ctx(), r.key("side")).Val(), 0)
 }
 
-// A change that is made to settings of which a part was lost is made again to the latest.
+// A change of settings of which a part was lost is made again, on the latest settings.
 func TestConfigure_FindsLaterSettingsInAPartition(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
@@ -154,7 +154,7 @@ func TestHeartbeat_ListsTheQueueAgain(t *testing.T) {
 	r.want("queues", len(all), 1)
 }
 
-// The log says when settings were restored, once.
+// When settings are restored, that is logged once.
 func TestPush_RestoredSettingsAreLogged(t *testing.T) {
 	t.Parallel()
 	log := &lines{}

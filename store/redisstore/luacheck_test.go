@@ -9,7 +9,7 @@ import (
 )
 
 // TestScripts_UseOnlyDeclaredNames runs luacheck on the scripts as they are sent to Redis.
-// No fragment uses a name of a script. Redis itself notices a name that is not declared only when it is used.
+// No fragment uses a name of a script. Redis itself reports an undeclared name only when it is used.
 func TestScripts_UseOnlyDeclaredNames(t *testing.T) {
 	program, err := exec.LookPath("luacheck")
 	if err != nil {
@@ -25,7 +25,7 @@ func TestScripts_UseOnlyDeclaredNames(t *testing.T) {
 	}
 	for name, s := range library() {
 		write(name+".lua", s.source)
-		// Without the script, so that a fragment has only what other fragments define.
+		// Without the script, so that a fragment can use only names of other fragments.
 		text := ""
 		for line := range strings.Lines(readScript(name + ".lua")) {
 			for _, fragment := range usedIn(line) {

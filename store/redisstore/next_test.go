@@ -8,8 +8,8 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// TestNext_CallsPerBatch pins what ends of deliveries with one message each behind them cost in
-// redis.calls, which do not grow with their number.
+// TestNext_CallsPerBatch pins what Next of deliveries with one message each costs in redis.calls,
+// which do not grow with the number of deliveries.
 func TestNext_CallsPerBatch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
@@ -60,15 +60,15 @@ func TestNext_LargeRecordsTakeSeveralSteps(t *testing.T) {
 	}
 	items := r.following(ds, 10)
 	for i := range items {
-		items[i].Messages[0].Key = ds[i].Key // which the ack frees
+		items[i].Messages[0].Key = ds[i].Key // the ack frees the key
 	}
 	r.want("codes", r.settleNext(items), make([]store.Code, n))
 	r.want("ready", r.stats().Ready, n)
 	r.wantClean()
 }
 
-// TestNext_AtMaxmemoryRefusesWhatIsNew holds that a full Redis leaves the lease of a delivery
-// whose message cannot be stored, with a history, too.
+// TestNext_AtMaxmemoryRefusesWhatIsNew checks that a delivery whose message cannot be stored in a full
+// Redis keeps its lease, also when the queue has a history.
 func TestNext_AtMaxmemoryRefusesWhatIsNew(t *testing.T) {
 	t.Parallel()
 	for _, history := range []int64{0, 3600_000} {
@@ -91,7 +91,7 @@ func TestNext_AtMaxmemoryRefusesWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestNext_OfALostPartitionStoresNothing: the partition is gone with the lease.
+// TestNext_OfALostPartitionStoresNothing: the lease was lost with the partition.
 func TestNext_OfALostPartitionStoresNothing(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))

@@ -17,7 +17,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// gate is a hook of a client that sees what goes to the server, and can hold it back.
+// gate is a hook of a client that records the calls to the server, and can block them.
 type gate struct {
 	mu        sync.Mutex
 	direct    []redis.Cmder // single scripts
@@ -27,7 +27,7 @@ type gate struct {
 	answer    func(cmds []redis.Cmder) error
 }
 
-// holdBack holds every call from now on until open is closed.
+// holdBack blocks every call from now on until open is closed.
 func (g *gate) holdBack() (open chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -60,7 +60,7 @@ func (g *gate) singles() int {
 	return len(g.direct)
 }
 
-// seen returns how many scripts have come by.
+// seen returns how many scripts were sent.
 func (g *gate) seen() int {
 	n := g.singles()
 	for _, size := range g.sizes() {
@@ -104,7 +104,7 @@ func (g *gate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// gated is a gate before a server that does not exist: answer speaks for it.
+// gated is a gate without a server behind it: answer answers the calls.
 func gated(t *testing.T, answer func(cmds []redis.Cmder) error) (*gate, *pipelines) {
 	t.Helper()
 	g := &gate{answer: answer}
@@ -145,7 +145,7 @@ func TestPipeline_ConcurrentCallsShareIt(t *testing.T) {
 	half := string(large[:pipelineBytes/2])
 	tests := []struct {
 		name  string
-		args  []any // beside those that go directly
+		args  []any // of the calls in the pipeline
 		sizes []int
 	}{
 		{"few go directly", nil, nil},
@@ -208,7 +208,7 @@ func TestPipeline_EachCallHasItsOwnError(t *testing.T) {
 	})
 }
 
-// A hook may refuse a pipeline without telling the commands.
+// A hook may refuse a pipeline without setting the errors of its commands.
 func TestPipeline_RefusedFailsAllItsCalls(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -298,7 +298,7 @@ func TestPipeline_IsCancelledWhenAllCallersHaveLeft(t *testing.T) {
 	})
 }
 
-// waiting returns how many calls wait for others to come back.
+// waiting returns how many calls wait until others have returned.
 func (p *pipelines) waiting() int {
 	n := 0
 	p.coalescers.Range(func(_, c any) bool {
@@ -308,8 +308,8 @@ func (p *pipelines) waiting() int {
 	return n
 }
 
-// pushAll makes a push of one message to each of n partitions while the server is held
-// back, then lets them go, and returns what is wrong with each.
+// pushAll makes a push of one message to each of n partitions while calls are blocked, then unblocks
+// them, and returns the error of each.
 func pushAll(r *rig, g *gate, n int) []error {
 	r.t.Helper()
 	open := g.holdBack()
@@ -355,9 +355,9 @@ func withPartitions(r *rig, n int) *gate {
 
 const someCalls = directCalls + 8
 
-// wantGrouped holds that what waited for the direct calls went in one
-// pipeline. It may hold more: what is repeated, because its reply was lost or the script
-// was missing, joins those that wait when it comes in time.
+// wantGrouped checks that the calls which waited for the direct calls shared one pipeline. It may
+// have more calls: one that is repeated, because its reply was lost or the script was missing, can
+// join it.
 func (r *rig) wantGrouped(g *gate) {
 	r.t.Helper()
 	if largest := slices.Max(append(g.sizes(), 0)); largest < someCalls-directCalls {
@@ -369,7 +369,7 @@ func TestPipeline_PushesToPartitionsShareIt(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
 	g := withPartitions(r, someCalls)
-	pushAll(r, g, someCalls) // loads the script where it is not
+	pushAll(r, g, someCalls) // loads the script where it is missing
 	g.pipelines = nil
 	r.must(errors.Join(pushAll(r, g, someCalls)...))
 	r.want("grouped", len(g.pipelines) > 0 && len(g.pipelines) <= directCalls+1, true)
@@ -440,8 +440,8 @@ func TestPipeline_EachCallSendsItsScriptAfterAFlush(t *testing.T) {
 	r.wantSent(5 * someCalls)
 }
 
-// TestPipeline_ScriptsAreFlushedUnderLoad has many callers, some of which leave early, while the
-// server forgets its scripts again and again.
+// TestPipeline_ScriptsAreFlushedUnderLoad runs many callers, some of which leave early, while the
+// scripts of the server are flushed repeatedly.
 func TestPipeline_ScriptsAreFlushedUnderLoad(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))

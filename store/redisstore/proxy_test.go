@@ -15,15 +15,15 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-// proxy stands before a server. It can let the scripts of a request run and throw their
-// replies away, with the connection.
+// proxy is a TCP proxy before a server. It can let the scripts of a request run, then drop their
+// replies and close the connection.
 type proxy struct {
 	server   *redistest.Server
 	listener net.Listener
 	lost     atomic.Int64
 	running  sync.WaitGroup
 	mu       sync.Mutex
-	lose     func(request []byte) bool // decides for what runs scripts; nil: nothing is lost
+	lose     func(request []byte) bool // whether the replies to a request with scripts get lost; nil: none
 	open     []net.Conn
 }
 
@@ -190,15 +190,15 @@ func TestClaim_LostReplyOfAnEmptyOneIsRemembered(t *testing.T) {
 	_, err := r.Claim(r.ctx(), r.p, request)
 	r.must(err)
 	r.push(r.messages(1, 10)...)
-	// The try whose reply was lost arrives once more, late, from a process that knows nothing.
+	// The try whose reply was lost arrives once more, late, from a process with no memory of it.
 	late := newRigWith(t, r.rdb, Config{Prefix: r.config.Prefix, Logger: quiet()})
 	result, err := late.Claim(r.ctx(), r.p, request)
 	r.must(err)
 	r.want("deliveries", len(result.Deliveries), 0)
 }
 
-// What manages messages is answered as it was the first time, also when it takes several
-// steps, each of which loses its reply.
+// A repeated management call gets the answer of the first try, also when it takes several steps,
+// each of which loses its reply.
 func TestManage_LostReplyAnswersAsTheFirstTry(t *testing.T) {
 	t.Parallel()
 	const n, size = 5, 600 << 10 // two messages a step
@@ -263,8 +263,8 @@ func TestManage_LostReplyAnswersAsTheFirstTry(t *testing.T) {
 	}
 }
 
-// A caller that repeats a claim itself says so: the first try may arrive after the answer to
-// the second, and must not lease messages to nobody.
+// A caller that repeats a claim sets Again: the first try may arrive after the answer to the second,
+// and must not lease messages that no consumer would get.
 func TestClaim_AgainKeepsALateFirstTryFromLeasing(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// forgetful loses the replies of pushes, and calls lost with each.
+// forgetful loses the replies to pushes, and calls lost for each.
 type forgetful struct {
 	redis.Hook
 	replies int
@@ -36,8 +36,8 @@ func (f *forgetful) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// A message that is new in the first try of a push is not in the next. The server has
-// forgotten the call here, so only the id shows it.
+// A message that is new in the first try of a push is not new in the next. In this test the server
+// has forgotten the call, so only the id shows the repetition.
 func TestPush_RepeatedStoresNothingNew(t *testing.T) {
 	t.Parallel()
 	rdb := redistest.Start(t).Client(t)
@@ -56,7 +56,7 @@ func TestPush_RepeatedStoresNothingNew(t *testing.T) {
 	r.wantClean()
 }
 
-// Due times and delays are kept apart, and one that all have in common is sent once.
+// Due times and delays are separate arguments, and one that all messages share is sent once.
 func TestPush_DueTimesAndDelaysAreDistinguished(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)

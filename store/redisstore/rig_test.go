@@ -15,7 +15,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-// rig is a store on a server, and a partition of it to play with.
+// rig is a store on a server, with a partition for the test.
 type rig struct {
 	*Store
 	t      testing.TB
@@ -121,7 +121,7 @@ func (r *rig) redriveRequest(ids ...store.ID) store.RedriveRequest {
 	return q
 }
 
-// purgeRequest is of everything in a state.
+// purgeRequest returns a request to purge all messages in a state.
 func (r *rig) purgeRequest(s store.State, limit int) store.PurgeRequest {
 	return store.PurgeRequest{Caller: "m", Number: r.next(), State: s, All: true, Limit: limit}
 }
@@ -147,7 +147,7 @@ func (r *rig) settle(v store.Verdict, ds ...store.Delivery) []store.Code {
 	return codes
 }
 
-// following returns items that end deliveries with one message each behind them, as the library
+// following returns the settlements of a Next with one message for each delivery, as the library
 // sends them.
 func (r *rig) following(ds []store.Delivery, size int) []store.Settlement {
 	items := settlements(ds)

@@ -17,7 +17,7 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// lines is a log that may be written to from several goroutines.
+// lines is a log that several goroutines may write to.
 type lines struct {
 	mu sync.Mutex
 	b  bytes.Buffer
@@ -68,8 +68,8 @@ func TestClose_EndsWatch(t *testing.T) {
 	}
 }
 
-// A user who may use the keys and not the channel: sends and claims work, and the watch
-// says once why it hears nothing.
+// A user may use the keys and not the channel: sends and claims work, and Watch logs once why it
+// gets no events.
 func TestWatch_WithoutPermissionForTheChannel(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -85,7 +85,7 @@ func TestWatch_WithoutPermissionForTheChannel(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { done <- r.Watch(ctx, "q", func(store.Event) {}) }()
 
-	everything(r) // what publishes does so in vain
+	everything(r) // scripts that publish are refused that, and succeed
 	for !strings.Contains(log.String(), "refuses the subscription") {
 		runtime.Gosched()
 	}
@@ -97,8 +97,8 @@ func TestWatch_WithoutPermissionForTheChannel(t *testing.T) {
 	}
 }
 
-// denials returns how often a subscription was refused: a try that is repeated without a
-// pause makes thousands while the test runs.
+// denials returns how often a subscription was refused. Without a pause between tries there would be
+// thousands while the test runs.
 func denials(r *rig) int {
 	r.t.Helper()
 	info := infoFields(r.rdb.Info(r.ctx(), "commandstats").Val())

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// tiny is a run that takes a moment.
+// tiny is the configuration of a short run.
 func tiny(client *dueq.Client, server *rawredis.Server) bench.Config {
 	return bench.Config{
 		Client: client, Server: server, Mode: bench.All, Messages: 250, Body: 20, Producers: []int{1, 3},
@@ -36,7 +36,7 @@ func tiny(client *dueq.Client, server *rawredis.Server) bench.Config {
 	}
 }
 
-// onRedis returns a tiny run with a prefix of its own.
+// onRedis returns the configuration of a tiny run with a prefix of its own.
 func onRedis(t *testing.T, server *redistest.Server, prefix string) bench.Config {
 	t.Helper()
 	client := opened(t)(dueq.NewRedis(server.Client(t), &dueq.Options{Prefix: prefix, Logger: slog.New(slog.DiscardHandler)}))
@@ -67,7 +67,7 @@ func leftBehind(t *testing.T, server *redistest.Server, prefix string) []string 
 
 func TestRun_AllModesOnRedis(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t) // nobody else's use counts
+	server := redistest.Start(t) // so that other tests do not change its figures
 	r, err := bench.Run(t.Context(), onRedis(t, server, "b"))
 	if err != nil {
 		t.Fatal(err)
@@ -112,8 +112,8 @@ func TestRun_AllModesOnRedis(t *testing.T) {
 	}
 }
 
-// TestRun_MemoryOfAMessage uses enough messages that what else the server and this process
-// have in use, and give back meanwhile, is small beside them. Other tests wait for it.
+// TestRun_MemoryOfAMessage uses so many messages that other memory of the server and of this process
+// is small in comparison. It is not parallel.
 func TestRun_MemoryOfAMessage(t *testing.T) { //nolint:paralleltest // it looks at the heap
 	const messages, body = 20_000, 20
 	measure := func(c bench.Config) *bench.Report {
@@ -220,7 +220,7 @@ func TestRun_QueueThatIsNotEmptyIsRefused(t *testing.T) {
 	t.Parallel()
 	server, prefix := redistest.Shared(t), redistest.Prefix()
 	c := onRedis(t, server, prefix)
-	q := c.Client.Queue("bench-idle") // the last one in the order of the run
+	q := c.Client.Queue("bench-idle") // the last queue of the run
 	id, err := q.Send(t.Context(), dueq.Message{Body: []byte("mine"), Delay: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -237,8 +237,8 @@ func TestRun_QueueThatIsNotEmptyIsRefused(t *testing.T) {
 	}
 }
 
-// TestRun_InterruptedRunLeavesNothing ends the run at the beginning and in the midst of
-// every stage.
+// TestRun_InterruptedRunLeavesNothing interrupts the run at the beginning and in the middle of every
+// stage.
 func TestRun_InterruptedRunLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []string{

@@ -33,7 +33,7 @@ func TestRun_EveryOutcomeOccurs(t *testing.T) {
 	}
 }
 
-// rig is a tally of two flights that are due a minute ago.
+// rig is a tally of two flights that were due a minute ago.
 func rig() (*tally, *flight, *flight, *dueq.Delivery) {
 	a, b := &flight{}, &flight{}
 	a.message.Key, b.message.Key = "a", "b"
@@ -47,9 +47,9 @@ func rig() (*tally, *flight, *flight, *dueq.Delivery) {
 func TestTally_CountsEarlyDeliveries(t *testing.T) {
 	t.Parallel()
 	tally, a, b, d := rig()
-	tally.delivered(a, "A", d, d.Due.Add(-time.Microsecond), nil) // before what the store said
+	tally.delivered(a, "A", d, d.Due.Add(-time.Microsecond), nil) // before the due time that the store reported
 	tally.plan(b, d.Due.Add(time.Second))
-	tally.delivered(b, "A", d, d.Due.Add(time.Millisecond), nil) // before what was asked for
+	tally.delivered(b, "A", d, d.Due.Add(time.Millisecond), nil) // before the due time of the flight
 	if r := tally.result(); r.Early != 2 || r.Lost != 0 || r.Delivered != 2 {
 		t.Errorf("%+v, want 2 early, 2 delivered", r)
 	}
