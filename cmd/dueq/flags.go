@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dueq-dev/dueq"
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/when"
+	"github.com/dueq-dev/dueq/internal/when"
 )
 
 // span is a flag for a duration; days are allowed.

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dueq-dev/dueq"
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/when"
+	"github.com/dueq-dev/dueq/internal/when"
 )
 
 // rangeHelp explains flags that take a range of instants.

@@ -65,6 +65,12 @@ func receiving(s store.Store) func(target) coalesce.Config[settling, settlement]
 	}
 }
 
+// Held returns a delivery that was handed out before, by this receiver or another, so that it can
+// be settled and extended.
+func (r *Receiver) Held(p store.Partition, d *store.Delivery) *Held {
+	return &Held{claimed: &claimed{Partition: p, holder: r}, Delivery: d}
+}
+
 // Stop stops the timers that drop the state of idle partitions.
 func (r *Receiver) Stop() {
 	r.sources.Stop()

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/dueq-dev/dueq"
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/when"
+	"github.com/dueq-dev/dueq/internal/when"
 )
 
 // decode goes through the object token by token, because encoding/json takes

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dueq-dev/dueq/cmd/dueq/internal/when"
+	"github.com/dueq-dev/dueq/internal/when"
 )
 
 func TestSpan(t *testing.T) {
