@@ -195,3 +195,14 @@ func FuzzQueueDelivery(f *testing.F) {
 		}
 	})
 }
+
+func TestSettle_ErrorHasTheBackoffOfTheQueue(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.must(r.direct.Create(r.Context(), dueq.Settings{Backoff: dueq.BackoffSettings{Base: time.Millisecond, Most: time.Millisecond}}))
+		id := r.send(dueq.Message{})
+		r.must(r.received().Settle(r.Context(), errBroken))
+		if wait := time.Until(r.get(id).At); wait > time.Second {
+			t.Errorf("due again in %s, want the queue's backoff of a millisecond at most", wait)
+		}
+	})
+}

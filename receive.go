@@ -256,17 +256,28 @@ func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
 
 // Settle settles the delivery by the result of a handler, as [Queue.Consume] does: nil acks it,
 // the errors of [RetryAfter], [Snooze], [Again], [Next], [Reject] and [Drop] choose the verdict,
-// any other error nacks it with [DefaultBackoff]. It is for handlers that are called with
-// deliveries of [Queue.Receive]. Errors: [ErrLeaseLost], [ErrCancelled] (removed, as it was
-// cancelled meanwhile); verdict itself is not among them.
+// any other error nacks it with the queue's Settings.Backoff, by default [DefaultBackoff]. It is
+// for handlers that are called with deliveries of [Queue.Receive]. Errors: [ErrLeaseLost],
+// [ErrCancelled] (removed, as it was cancelled meanwhile); verdict itself is not among them.
 func (d *Delivery) Settle(ctx context.Context, verdict error) error {
 	verdict = d.admit(ctx, verdict)
-	v := consumer.Judge(verdict, false, func() time.Duration { return DefaultBackoff(d, verdict) })
+	v := consumer.Judge(verdict, false, func() time.Duration { return d.backoff(ctx, verdict) })
 	err := d.settle(ctx, v)
 	if v.Verdict == store.Again && errors.Is(err, ErrInvalid) || v.Verdict == store.Next && refused(err) {
-		return d.settle(ctx, consumer.Verdict{Verdict: store.Nack, Delay: toSpan(DefaultBackoff(d, err)), Failure: fmt.Sprint(errors.Unwrap(err))})
+		return d.settle(ctx, consumer.Verdict{Verdict: store.Nack, Delay: toSpan(d.backoff(ctx, err)), Failure: fmt.Sprint(errors.Unwrap(err))})
 	}
 	return err
+}
+
+// backoff returns the delay after a failure of the delivery.
+func (d *Delivery) backoff(ctx context.Context, err error) time.Duration {
+	if d.held == nil {
+		return 0 // settling fails anyway
+	}
+	// A client that has the delivery by its receipt may not know the queue's settings yet. If they
+	// cannot be read, the default is used.
+	_, _ = d.queue.find(ctx)
+	return d.queue.backoff(d, err)
 }
 
 // refused reports whether a Next changed nothing because of one of its messages.

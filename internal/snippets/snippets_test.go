@@ -23,7 +23,7 @@ import (
 // packages are what snippets may use without importing it.
 var packages = []string{
 	"context", "database/sql", "encoding/json", "errors", "fmt", "log", "log/slog", "net/http", "os", "os/signal", "testing",
-	"testing/synctest", "time", "github.com/redis/go-redis/v9", "github.com/dueq-dev/dueq", "github.com/dueq-dev/dueq/dueqtest",
+	"testing/synctest", "time", "github.com/redis/go-redis/v9", "github.com/dueq-dev/dueq", "github.com/dueq-dev/dueq/dueqhttp", "github.com/dueq-dev/dueq/dueqtest",
 }
 
 // prelude declares the names that snippets use without showing where they come from.

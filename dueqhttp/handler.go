@@ -1,0 +1,171 @@
+package dueqhttp
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+)
+
+// Options of a [Handler]. The zero value and nil mean the defaults.
+type Options struct {
+	// Tokens are those with which callers may present themselves. Default none: everybody who
+	// reaches the handler may do everything.
+	Tokens []Token
+	// ReadOnly refuses every request that can change something.
+	ReadOnly bool
+	// Hosts are the names that requests may have as their Host, besides localhost and IP
+	// addresses: so a web page cannot reach the server under a name of its own that leads to the
+	// server's address. Default: with Tokens any name, because such a page has none of them.
+	Hosts []string
+	// MaxRequest is the maximum size of a request's body in bytes. Default 8 MiB, which has room
+	// for the largest body of a message in base 64.
+	MaxRequest int64
+	// Stopping ends when the server begins to stop: then requests that wait for messages are
+	// answered, and /readyz reports that the server is not ready. Default: it never ends.
+	Stopping context.Context
+	// Logger gets a line for each request, without bodies, tokens and queries, and one for each
+	// request that removes or redrives messages or changes a queue. Default [slog.Default].
+	Logger *slog.Logger
+}
+
+const defaultMaxRequest = 8 << 20
+
+// complete returns the options with their defaults.
+func (o *Options) complete() (Options, error) {
+	var c Options
+	if o != nil {
+		c = *o
+	}
+	if c.MaxRequest < 0 {
+		return c, invalid("max request", "%d is negative", c.MaxRequest)
+	}
+	if err := checkTokens(c.Tokens); err != nil {
+		return c, err
+	}
+	if c.MaxRequest == 0 {
+		c.MaxRequest = defaultMaxRequest
+	}
+	if c.Stopping == nil {
+		c.Stopping = context.Background()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, nil
+}
+
+// Handler returns a handler that serves the queues of client. It may be mounted below other
+// paths with [http.StripPrefix]. The caller closes the client after the server has stopped; o
+// may be nil. Errors: [dueq.ErrInvalid] for o, or if client is nil.
+//
+// Set http.Server.ReadHeaderTimeout and IdleTimeout, as for every handler, but no WriteTimeout
+// below 70 s: a request may wait for messages for a minute.
+func Handler(client *dueq.Client, o *Options) (http.Handler, error) {
+	options, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	if client == nil {
+		return nil, invalid("client", "is nil")
+	}
+	s := &server{Options: options, client: client, mux: http.NewServeMux(), failures: newFailures(time.Now)}
+	for _, r := range s.routes() {
+		s.mux.Handle(r.method+" "+r.path, s.endpoint(r))
+	}
+	return s.logged(s.recovered(s.sameOrigin(s.knownHost(http.HandlerFunc(s.route))))), nil
+}
+
+// server is the handler.
+type server struct {
+	Options
+	client   *dueq.Client
+	mux      *http.ServeMux
+	failures *failures
+}
+
+// route has what one kind of request may do, and who.
+type route struct {
+	method, path string
+	scope        Scope // that the caller's token must have; open: no token is needed
+	serve        func(*call) error
+}
+
+// open is the scope of requests without a token.
+const open Scope = ""
+
+// routes returns all kinds of requests. openapi.json describes them.
+func (s *server) routes() []route {
+	const queue, message = "/v1/queues/{queue}", "/v1/queues/{queue}/messages/{ref}"
+	return []route{
+		{"GET", "/livez", open, serveLive},
+		{"GET", "/readyz", open, serveReady},
+		{"GET", "/v1/openapi.json", open, serveDescription},
+
+		{"POST", queue + "/messages", Produce, serveSend},
+		{"POST", queue + "/batch", Produce, serveBatch},
+		{"DELETE", message, Produce, serveCancel},
+		{"POST", message + "/reschedule", Produce, serveReschedule},
+
+		{"POST", queue + "/receive", Consume, serveReceive},
+		{"POST", queue + "/settle", Consume, serveSettle},
+
+		{"GET", queue + "/messages", Read, serveList},
+		{"GET", message, Read, serveGet},
+		{"POST", queue + "/delete", Admin, serveDelete},
+		{"POST", queue + "/redrive", Admin, serveRedrive},
+		{"POST", queue + "/purge", Admin, servePurge},
+		{"POST", queue + "/reschedule", Admin, serveRescheduleAll},
+
+		{"GET", "/v1/queues", Read, serveQueues},
+		{"GET", queue, Read, serveQueue},
+		{"PUT", queue, Admin, serveCreate},
+		{"PATCH", queue, Admin, serveUpdate},
+		{"DELETE", queue, Admin, serveDeleteQueue},
+		{"POST", queue + "/pause", Admin, servePause},
+		{"POST", queue + "/resume", Admin, serveResume},
+		{"GET", "/metrics", Read, serveMetrics},
+	}
+}
+
+// endpoint returns the handler of a route.
+func (s *server) endpoint(r route) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		c := &call{server: s, w: w, r: request, route: r}
+		err := c.admit() //nolint:contextcheck // the call has the request, and so its context
+		if err == nil {
+			err = r.serve(c)
+		}
+		if err != nil {
+			c.fail(err) //nolint:contextcheck // the call has the request, and so its context
+		}
+	})
+}
+
+// route passes a request to its endpoint. It answers requests that have none with a problem, as
+// every other error, where the multiplexer would answer with text.
+func (s *server) route(w http.ResponseWriter, r *http.Request) {
+	h, pattern := s.mux.Handler(r)
+	if pattern != "" {
+		s.mux.ServeHTTP(w, r)
+		return
+	}
+	found := &unwritten{header: http.Header{}}
+	h.ServeHTTP(found, r)
+	if allow := found.header.Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+	}
+	writeProblem(w, problem{Status: found.status, Code: codeOfStatus(found.status), Detail: "there is nothing at this path for this method"})
+}
+
+// unwritten keeps the status and the header of an answer that is not sent.
+type unwritten struct {
+	header http.Header
+	status int
+}
+
+func (u *unwritten) Header() http.Header         { return u.header }
+func (u *unwritten) Write(b []byte) (int, error) { return len(b), nil }
+func (u *unwritten) WriteHeader(status int)      { u.status = status }

@@ -1,0 +1,334 @@
+package dueqhttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/dueqhttp"
+)
+
+func TestReceive_HandsOutWhatIsDue(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	id := r.sent("work", `{"body":"1","key":"k","headers":{"A":"b"},"max_attempts":1,"ttl":"1h"}`)
+	got := r.received("work")
+	if got.ID != id || got.Body != "1" || got.Key != "k" || got.Headers["A"] != "b" || got.Attempt != 1 || got.MaxAttempts != 1 ||
+		!got.LastAttempt || got.IdempotencyKey != id || got.Receipt == "" || got.ExpiresAt == "" {
+		t.Errorf("received %+v", got)
+	}
+	r.do("POST", "/v1/queues/work/receive", "").want(http.StatusNoContent)
+}
+
+func TestReceive_BadInput(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	r.sent("work", `{}`)
+	for body, field := range map[string]string{
+		`{"max":0}`: "max", `{"max":-1}`: "max", `{"max":501}`: "max", `{"max":2147483648}`: "max", `{"max":"1e9"}`: "max",
+		`{"wait":"61s"}`: "wait", `{"wait":"-1s"}`: "wait", `{"lease":"0s"}`: "lease", `{"lease":"999ms"}`: "lease", `{"lease":"13h"}`: "lease",
+	} {
+		r.do("POST", "/v1/queues/work/receive", body).wantProblem(http.StatusBadRequest, "invalid", field)
+	}
+	r.do("POST", "/v1/queues/work/receive?wait=1s", `{}`).wantProblem(http.StatusBadRequest, "invalid", "wait")
+	r.do("POST", "/v1/queues/missing/receive", `{}`).wantProblem(http.StatusNotFound, "not_found", "")
+	r.do("POST", "/v1/queues/work/pause", ``).want(http.StatusNoContent)
+	r.do("POST", "/v1/queues/work/receive", `{}`).wantProblem(http.StatusLocked, "paused", "")
+	r.do("POST", "/v1/queues/work/resume", ``).want(http.StatusNoContent)
+	r.received("work")
+}
+
+// inBubble runs test with a handler, without a network, in synthetic time.
+func inBubble(t *testing.T, test func(t *testing.T, client *dueq.Client, h http.Handler, stop func())) {
+	t.Helper()
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		client, err := dueq.NewMemory(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stopping, stop := context.WithCancel(t.Context())
+		h, err := dueqhttp.Handler(client, &dueqhttp.Options{Stopping: stopping, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, client, h, stop)
+		stop()
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// ask makes a request in its own goroutine.
+func ask(ctx context.Context, h http.Handler, w http.ResponseWriter, path, body string) (answered <-chan struct{}) {
+	request := httptest.NewRequestWithContext(ctx, "POST", "http://localhost"+path, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		h.ServeHTTP(w, request)
+	}()
+	return done
+}
+
+func TestReceive_WaitsUntilAMessageIsDue(t *testing.T) {
+	inBubble(t, func(t *testing.T, client *dueq.Client, h http.Handler, _ func()) {
+		if _, err := client.Queue("work").Send(t.Context(), dueq.Message{Delay: 20 * time.Second}); err != nil {
+			t.Fatal(err)
+		}
+		began, w := time.Now(), httptest.NewRecorder()
+		<-ask(t.Context(), h, w, "/v1/queues/work/receive", `{"wait":"30s"}`)
+		if took := time.Since(began); w.Code != http.StatusOK || took < 20*time.Second || took > 21*time.Second {
+			t.Errorf("status %d after %s, want 200 after 20s", w.Code, took)
+		}
+		began, w = time.Now(), httptest.NewRecorder()
+		<-ask(t.Context(), h, w, "/v1/queues/work/receive", `{"wait":"7s"}`)
+		if took := time.Since(began); w.Code != http.StatusNoContent || took != 7*time.Second {
+			t.Errorf("status %d after %s, want 204 after 7s", w.Code, took)
+		}
+	})
+}
+
+func TestReceive_StoppingEndsTheWait(t *testing.T) {
+	inBubble(t, func(t *testing.T, client *dueq.Client, h http.Handler, stop func()) {
+		if err := client.Queue("work").Create(t.Context(), dueq.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		began, w := time.Now(), httptest.NewRecorder()
+		answered := ask(t.Context(), h, w, "/v1/queues/work/receive", `{"wait":"1m"}`)
+		synctest.Wait()
+		stop()
+		<-answered
+		if took := time.Since(began); w.Code != http.StatusNoContent || took != 0 {
+			t.Errorf("status %d after %s, want 204 at once", w.Code, took)
+		}
+		ready := httptest.NewRecorder()
+		h.ServeHTTP(ready, httptest.NewRequest(http.MethodGet, "http://localhost/readyz", nil))
+		if ready.Code != http.StatusServiceUnavailable {
+			t.Errorf("readyz: %d, want 503", ready.Code)
+		}
+	})
+}
+
+func TestReceive_CallerThatHangsUpGetsNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, client *dueq.Client, h http.Handler, _ func()) {
+		q := client.Queue("work")
+		if err := q.Create(t.Context(), dueq.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, hangUp := context.WithCancel(t.Context())
+		answered := ask(ctx, h, httptest.NewRecorder(), "/v1/queues/work/receive", `{"wait":"1m"}`)
+		synctest.Wait()
+		hangUp()
+		<-answered
+		if _, err := q.Send(t.Context(), dueq.Message{}); err != nil {
+			t.Fatal(err)
+		}
+		wantReady(t, q)
+	})
+}
+
+// brokenWriter is the writer of an answer whose connection is gone.
+type brokenWriter struct {
+	*httptest.ResponseRecorder
+	flush error
+}
+
+func (w *brokenWriter) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
+func (w *brokenWriter) FlushError() error         { return w.flush }
+
+func TestReceive_DeliveryThatCannotBeWrittenIsReleased(t *testing.T) {
+	inBubble(t, func(t *testing.T, client *dueq.Client, h http.Handler, _ func()) {
+		q := client.Queue("work")
+		for range 3 {
+			if _, err := q.Send(t.Context(), dueq.Message{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w := &brokenWriter{httptest.NewRecorder(), errors.New("broken pipe")}
+		<-ask(t.Context(), h, w, "/v1/queues/work/receive", `{"max":3,"lease":"12h"}`)
+		s, err := q.Stats(t.Context())
+		if err != nil || s.Ready != 3 || s.Leased != 0 || s.Counters.Delivered != 3 {
+			t.Errorf("%d ready, %d leased, %d delivered (%v), want 3 ready that were delivered", s.Ready, s.Leased, s.Counters.Delivered, err)
+		}
+	})
+}
+
+// wantReady fails the test unless the queue has one message that is ready and was never held
+// longer than it takes to release it.
+func wantReady(t *testing.T, q *dueq.Queue) {
+	t.Helper()
+	synctest.Wait()
+	s, err := q.Stats(t.Context())
+	if err != nil || s.Ready != 1 || s.Leased != 0 {
+		t.Errorf("%d ready, %d leased (%v), want 1 that is ready", s.Ready, s.Leased, err)
+	}
+}
+
+func TestReceive_ClosedConnectionEndsTheWaitOnTheServer(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	if err := r.client.Queue("work").Create(t.Context(), dueq.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, hangUp := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer hangUp()
+	request := r.request("POST", "/v1/queues/work/receive", `{"wait":"1m","lease":"12h"}`).WithContext(ctx)
+	if response, err := r.server.Client().Do(request); err == nil {
+		_ = response.Body.Close()
+		t.Fatal("the request was answered")
+	}
+	// The access log has a line when the request has ended on the server.
+	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(r.logged.String(), "path=/v1/queues/work/receive"); {
+		if time.Now().After(deadline) {
+			t.Fatal("the request still waits")
+		}
+		time.Sleep(time.Millisecond) //nolint:forbidigo // polls a real server
+	}
+	r.sent("work", `{}`)
+	if got := r.received("work"); got.Attempt != 1 {
+		t.Errorf("attempt %d, want 1: the request that was given up has claimed the message", got.Attempt)
+	}
+}
+
+// settled settles a delivery, and returns its result.
+func (r *rig) settled(queue, receipt, members string) item {
+	r.Helper()
+	var got struct{ Results []item }
+	r.do("POST", "/v1/queues/"+queue+"/settle", fmt.Sprintf(`{"verdicts":[{"receipt":%q,%s}]}`, receipt, members)).into(&got)
+	if len(got.Results) != 1 {
+		r.Fatalf("%d results, want 1", len(got.Results))
+	}
+	return got.Results[0]
+}
+
+func TestSettle_EachVerdict(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	for members, want := range map[string]struct {
+		state, failure, body string
+	}{
+		`"verdict":"ack"`: {},
+		`"verdict":"nack","delay":"1h","reason":"timeout"`:               {"scheduled", "timeout", "1"},
+		`"verdict":"nack","reason":"timeout"`:                            {"scheduled", "timeout", "1"},
+		`"verdict":"nack"`:                                               {"scheduled", "", "1"},
+		`"verdict":"release"`:                                            {"ready", "", "1"},
+		`"verdict":"release","delay":"1h"`:                               {"scheduled", "", "1"},
+		`"verdict":"snooze","delay":"1h","reason":"busy"`:                {"scheduled", "snoozed: busy", "1"},
+		`"verdict":"reject","reason":"bad"`:                              {"dead", "bad", "1"},
+		`"verdict":"again","delay":"1h"`:                                 {"scheduled", "", "1"},
+		`"verdict":"again","due":"2031-01-01T00:00:00Z","body":"2"`:      {"scheduled", "", "2"},
+		`"verdict":"again","delay":"1h","body_json":{"n": 2},"ttl":"2h"`: {"scheduled", "", `{"n": 2}`},
+		`"verdict":"extend","lease":"1h"`:                                {"leased", "", "1"},
+		`"verdict":"next","messages":[{"body":"2"},{"queue":"mail"}]`:    {},
+	} {
+		id := r.sent("work", `{"body":"1"}`)
+		d := r.received("work")
+		if got := r.settled("work", d.Receipt, members); got.Status != http.StatusOK || got.ID != id {
+			t.Errorf("%s: %+v", members, got)
+		}
+		if want.state == "" {
+			r.do("GET", "/v1/queues/work/messages/"+id, "").wantProblem(http.StatusNotFound, "not_found", "")
+		} else if got := r.get("work", id); got.State != want.state || got.Failure != want.failure || got.Body != want.body {
+			t.Errorf("%s: %+v, want %+v", members, got, want)
+		}
+		r.do("DELETE", "/v1/queues/work?force=true", "").want(http.StatusNoContent)
+	}
+	if s := r.stats("mail"); s.Ready != 1 {
+		t.Errorf("next has sent %d messages to the other queue, want 1", s.Ready)
+	}
+}
+
+func TestSettle_NackHasTheBackoffOfTheQueue(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	r.do("PUT", "/v1/queues/work", `{"backoff":{"base":"1000h","most":"1000h"}}`).want(http.StatusOK)
+	id := r.sent("work", `{}`)
+	r.settled("work", r.received("work").Receipt, `"verdict":"nack","reason":"no"`)
+	due, err := time.Parse(time.RFC3339, r.get("work", id).Due)
+	if err != nil || time.Until(due) < 20*time.Second {
+		t.Errorf("due %s (%v), want a part of 1000h, and not the default of 16s", due, err)
+	}
+}
+
+func TestSettle_ResultsOfABatch(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	r.sent("work", `{"body":"1"}`)
+	first := r.received("work")
+	r.settled("work", first.Receipt, `"verdict":"release"`)
+	second := r.received("work")
+	r.sent("other", `{}`)
+	foreign := r.received("other")
+	verdict := func(receipt, members string) string { return fmt.Sprintf(`{"receipt":%q,%s}`, receipt, members) }
+	var got struct{ Results []item }
+	r.do("POST", "/v1/queues/work/settle", `{"verdicts":[`+strings.Join([]string{
+		verdict(first.Receipt, `"verdict":"nack"`),
+		verdict(second.Receipt, `"verdict":"extend","lease":"1h"`),
+		verdict(foreign.Receipt, `"verdict":"ack"`),
+		verdict("forged", `"verdict":"ack"`),
+		verdict(second.Receipt, `"verdict":"ackk"`),
+		verdict(second.Receipt, `"verdict":"ack","delay":"1s"`),
+		verdict(second.Receipt, `"verdict":"extend","lease":"13h"`),
+		verdict(second.Receipt, `"verdict":"extend"`),
+		verdict(second.Receipt, `"verdict":"next"`),
+		verdict(second.Receipt, `"verdict":"release","delay":"x"`),
+	}, ",")+`]}`).want(http.StatusMultiStatus).into(&got)
+	for i, want := range []struct {
+		status      int
+		code, field string
+	}{
+		{409, "lease_lost", ""},
+		{200, "", ""},
+		{400, "invalid", "receipt"},
+		{400, "invalid", "receipt"},
+		{400, "invalid", "verdict"},
+		{400, "invalid", "delay"},
+		{400, "invalid", "lease"},
+		{400, "invalid", "lease"},
+		{400, "invalid", "messages"},
+		{400, "invalid", "delay"},
+	} {
+		if g := got.Results[i]; g.Status != want.status || g.Code != want.code || g.Field != want.field {
+			t.Errorf("result %d: %+v, want %+v", i, g, want)
+		}
+	}
+	for range 2 { // an ack can be repeated
+		if g := r.settled("work", second.Receipt, `"verdict":"ack"`); g.Status != http.StatusOK {
+			t.Errorf("ack: %+v", g)
+		}
+	}
+	if g := r.settled("other", foreign.Receipt, `"verdict":"ack"`); g.Status != http.StatusOK {
+		t.Errorf("ack in its own queue: %+v", g)
+	}
+}
+
+func TestSettle_ManyVerdictsShareCalls(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	r.do("POST", "/v1/queues/work/batch", `{"messages":[`+strings.Repeat("{},", 499)+`{}]}`).want(http.StatusCreated)
+	var got struct{ Deliveries []item }
+	r.do("POST", "/v1/queues/work/receive", `{"max":500}`).want(http.StatusOK).into(&got)
+	var b bytes.Buffer
+	for i, d := range got.Deliveries {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"receipt":%q,"verdict":%q}`, d.Receipt, []string{"ack", "reject"}[i%2])
+	}
+	r.do("POST", "/v1/queues/work/settle", `{"verdicts":[`+b.String()+`]}`).want(http.StatusOK)
+	if s := r.stats("work"); s.Counters.Acked != 250 || s.Dead != 250 || s.Leased != 0 {
+		t.Errorf("%d acked, %d dead, %d leased", s.Counters.Acked, s.Dead, s.Leased)
+	}
+}
