@@ -4,6 +4,31 @@ package mutants
 func ofTheSpace() []mutant {
 	return []mutant{
 		{
+			"a settle asks for too little space for what becomes done", embeddedDir + "durable.go",
+			"max(noteSize+renewSize, finishSize)", "noteSize + renewSize",
+			embeddedPkg, "TestHistory_Ends",
+		},
+		{
+			"a cancel asks for too little space for what becomes done", embeddedDir + "durable.go",
+			"max(noteSize+moveSize, finishSize) + answerSize", "noteSize + moveSize + answerSize",
+			embeddedPkg, "TestHistory_Ends",
+		},
+		{
+			"an index that was large stays large", embeddedDir + "index.go",
+			"\t\t*x = newIndex()\n", "",
+			embeddedPkg, "TestMemory_Of",
+		},
+		{
+			"the keys of done messages stay in memory", embeddedDir + "done.go",
+			"\t\td.byKey, d.most = make(endedByKey), 0\n", "",
+			embeddedPkg, "TestMemory_Of",
+		},
+		{
+			"forgotten dedup ids stay in memory", embeddedDir + "memory.go",
+			"\t\tm.named, m.peak = make(map[store.DedupID]*entry), 0\n", "",
+			embeddedPkg, "TestMemory_Of",
+		},
+		{
 			"a message is added without the reserve that it needs", walDir + "space.go",
 			"case use == Add && l.reserved < l.floor(Add):", "case use == Add && l.reserved < 0:",
 			walPkg, "TestAdmit_ReserveKeepsUpWithWhatIsAdded",

@@ -113,7 +113,7 @@ func (p *partition) forget(e *entry) {
 	p.journal.forgotten(e)
 	p.leave(e)
 	e.state = gone
-	p.done.byID.drop(e)
+	p.done.drop(e)
 }
 
 // schedule makes a message due: any state -> waiting. What was known of its lease is
@@ -325,9 +325,7 @@ func (p *partition) toDead(e *entry) {
 // toDone puts a message among the done ones.
 func (p *partition) toDone(e *entry, at int64) {
 	e.state, e.at = done, at
-	p.done.byID.add(e)
-	p.done.order.add(e)
-	p.done.byKey.addLast(e, listed)
+	p.done.add(e)
 }
 
 func (p *partition) takeKey(e *entry) {
@@ -347,14 +345,15 @@ func (p *partition) freeKey(e *entry) {
 	}
 }
 
-// shrink replaces the maps when a large backlog is gone, because a Go map never becomes
-// smaller.
+// largeMap is the size from which a map is replaced when it is empty, because a Go map never
+// becomes smaller.
+const largeMap = 4096
+
+// shrink replaces the maps when a large backlog is gone.
 func (p *partition) shrink() {
-	const large = 4096
-	if p.byID.len() > 0 || p.most < large {
+	if p.byID.len() > 0 || p.most < largeMap {
 		return
 	}
-	p.byID = newIndex()
 	p.byKey = make(map[string]*entry)
 	p.deadKeys = make(endedByKey)
 	p.most = 0

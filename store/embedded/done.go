@@ -8,6 +8,22 @@ type ended struct {
 	byID  index
 	byKey endedByKey // those that ended last with each key, listed of them at most
 	order order      // by the time of their end
+	most  int        // how many there have been since byKey was made
+}
+
+func (d *ended) add(e *entry) {
+	d.byID.add(e)
+	d.order.add(e)
+	d.byKey.addLast(e, listed)
+	d.most = max(d.most, d.byID.len())
+}
+
+// drop is called with messages that [partition.leave] has taken out of the orders.
+func (d *ended) drop(e *entry) {
+	d.byID.drop(e)
+	if d.byID.len() == 0 && d.most >= largeMap {
+		d.byKey, d.most = make(endedByKey), 0
+	}
 }
 
 // listed is how many done messages of a key are found by it, at most: those of a key that

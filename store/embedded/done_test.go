@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,4 +55,90 @@ func TestHistory_BytesAreGivenBack(t *testing.T) {
 		}
 		mustClose(t, s.Store)
 	}
+}
+
+// On a full disk a call has the bytes that it asked for and no more, so messages that become done
+// take no more than that: in place of others with their ids, with names that are remembered, and
+// each pushing out one.
+func TestHistory_EndsTakeNoMoreThanWasAskedFor(t *testing.T) {
+	t.Parallel()
+	const many = store.MaxBatch
+	tests := []struct {
+		name    string
+		prepare func(*rig, []store.Delivery)
+		asked   int
+		end     func(*rig, []store.Delivery)
+	}{
+		{"ack", nil, settleEffort(settleRequest(many), 0).size, func(r *rig, held []store.Delivery) {
+			r.settle(store.Ack, settlements(held)...)
+		}},
+		{"release of cancelled ones", (*rig).cancelAll, settleEffort(settleRequest(many), 0).size, func(r *rig, held []store.Delivery) {
+			r.settle(store.Release, settlements(held)...)
+		}},
+		{"cancel", func(r *rig, held []store.Delivery) { r.settle(store.Release, settlements(held)...) }, moveEffort(many).size, (*rig).cancelAll},
+		{"lease ran out of cancelled ones", (*rig).cancelAll, claimEffort(&store.ClaimRequest{Max: 1}).size, func(r *rig, _ []store.Delivery) {
+			r.clock.move(1_000_000_000_000)
+			r.claimN(1)
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := fullRig(t, faultdisk.New())
+			r.p = store.Partition{Queue: strings.Repeat("q", store.MaxQueueName)}
+			r.configure(store.Change{Create: true, History: new(int64(3_600_000)), MaxHistory: new(int64(2 * many))})
+			for _, first := range []int{1, many + 1} {
+				r.push(messagesFrom(first, many, false)...)
+				r.settle(store.Ack, settlements(r.claimN(many).Deliveries)...)
+			}
+			r.configure(store.Change{MaxHistory: new(int64(1))})
+			r.push(messagesFrom(many+1, many, true)...)
+			held := r.claimN(many).Deliveries
+			if test.prepare != nil {
+				test.prepare(r, held)
+			}
+			before, began := r.stats().Done, r.log.End()
+			test.end(r, held)
+			if took := int(r.log.End() - began); took > test.asked {
+				t.Errorf("took %d bytes of the log, asked for %d", took, test.asked)
+			}
+			if len(held) != many || before <= r.stats().Done {
+				t.Errorf("%d messages ended, %d and then %d done: want each to push out another", len(held), before, r.stats().Done)
+			}
+		})
+	}
+}
+
+func settleRequest(n int) *store.SettleRequest {
+	return &store.SettleRequest{Items: make([]store.Settlement, n)}
+}
+
+func settlements(held []store.Delivery) []store.Settlement {
+	items := make([]store.Settlement, len(held))
+	for i, d := range held {
+		items[i].Receipt = d.Receipt
+	}
+	return items
+}
+
+// messagesFrom returns n messages with numbers from first on; named: with names that are
+// remembered.
+func messagesFrom(first, n int, named bool) []store.Message {
+	all := make([]store.Message, n)
+	for i := range all {
+		if all[i] = message(first + i); named {
+			all[i].DedupID, all[i].Remember = store.NewDedupID(fmt.Sprint(i)), 3_600_000
+		}
+	}
+	return all
+}
+
+func (r *rig) cancelAll(held []store.Delivery) {
+	r.Helper()
+	refs := make([]store.Ref, len(held))
+	for i, d := range held {
+		refs[i].ID = d.Receipt.ID
+	}
+	_, err := r.Cancel(r.Context(), r.p, r.cancelRequest(refs...))
+	r.must(err)
 }

@@ -60,10 +60,12 @@ const (
 	noteSize     = 1 + 16 + 4*5 + 2 + 2 // besides the failure text
 	removeSize   = 1 + 16 + rememberSize
 	endSize      = moveSize + 1
-	finishSize   = endSize + 2*(1+16) + rememberSize // a message that becomes done, in place of another with its id, and pushes out one
-	answerSize   = 1 + 16                            // what became of one item, remembered
-	sweepSize    = noteSize + len(leaseRanOut) + moveSize
-	handSize     = max(moveSize, removeSize) + 16 + 10 + 8 // one message handed out and remembered
+	finishSize   = endSize + 2*(1+16) + rememberSize                   // a message that becomes done, in place of another with its id, and pushes out one
+	answerSize   = 1 + 16                                              // what became of one item, remembered
+	sweepSize    = max(noteSize+len(leaseRanOut)+moveSize, finishSize) // a lease that ran out
+	settledSize  = max(noteSize+renewSize, finishSize)                 // one delivery settled, besides its texts and what follows it
+	movedSize    = max(noteSize+moveSize, finishSize) + answerSize     // one message moved or removed, and the answer
+	handSize     = max(moveSize, removeSize) + 16 + 10 + 8             // one message handed out and remembered
 	condemnSize  = noteSize + condemnedMost + moveSize
 	rememberSize = 1 + 16 + 8 + 16
 	messageSize  = 1 + 16 + 2 + 8 + 10 + 3 + 10 + 16 + 25 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
@@ -118,7 +120,7 @@ func shortText(failure string) string {
 
 // settleEffort is that of a settle which makes dead letters of size bytes.
 func settleEffort(r *store.SettleRequest, letters int) effort {
-	e := effort{size: frameSize + (noteSize+renewSize)*len(r.Items) + letters, use: wal.Drain}
+	e := effort{size: frameSize + settledSize*len(r.Items) + letters, use: wal.Drain}
 	if letters > 0 {
 		e.use = wal.Add
 	}
@@ -137,7 +139,7 @@ func extendEffort(receipts int) effort {
 }
 
 func moveEffort(items int) effort {
-	return effort{size: frameSize + (noteSize+moveSize+answerSize)*items, use: wal.Drain}
+	return effort{size: frameSize + movedSize*items, use: wal.Drain}
 }
 
 // change runs one atomic step that may change a partition, and returns when its effect

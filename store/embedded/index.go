@@ -90,6 +90,9 @@ func (x *index) drop(e *entry) {
 		}
 	}
 	t.slots[gap] = nil
+	if x.size == 0 && len(x.tables) > 1 { // what was large does not stay large
+		*x = newIndex()
+	}
 }
 
 // each calls visit for every message, in no order. Nothing may be added or dropped

@@ -12,6 +12,7 @@ type memory struct {
 	gone  index
 	ends  order
 	named map[store.DedupID]*entry // live messages, and those that are gone
+	peak  int                      // the most that named has had since it was made
 	most  int                      // bound of the number of messages remembered
 }
 
@@ -45,13 +46,23 @@ func (m *memory) take(e *entry) {
 	if old := m.named[name]; old != nil && old.state == gone {
 		m.forget(old)
 	}
+	m.name(name, e)
+}
+
+func (m *memory) name(name store.DedupID, e *entry) {
 	m.named[name] = e
+	m.peak = max(m.peak, len(m.named))
 }
 
 // free takes the dedup id from a live message.
 func (m *memory) free(e *entry) {
-	if name := e.dedup(); !name.IsZero() && m.named[name] == e {
-		delete(m.named, name)
+	name := e.dedup()
+	if name.IsZero() || m.named[name] != e {
+		return
+	}
+	delete(m.named, name)
+	if len(m.named) == 0 && m.peak >= largeMap {
+		m.named, m.peak = make(map[store.DedupID]*entry), 0
 	}
 }
 
@@ -65,7 +76,7 @@ func (m *memory) add(id store.ID, until int64, name store.DedupID) {
 	m.ends.add(e)
 	if !name.IsZero() {
 		e.extra().dedup = name
-		m.named[name] = e
+		m.name(name, e)
 	}
 }
 
@@ -73,9 +84,6 @@ func (m *memory) forget(e *entry) {
 	m.gone.drop(e)
 	m.ends.drop(e)
 	m.free(e)
-	if m.gone.len() == 0 {
-		m.gone = newIndex() // so that the memory of the old one is freed
-	}
 }
 
 // lapse forgets messages whose time is over, a bounded number of them.
