@@ -47,7 +47,7 @@ func talk(t *testing.T) *conversation {
 	return c
 }
 
-// ask sends a request and returns its reply; events before it are kept.
+// ask sends a request and returns its reply; it keeps the events before the reply.
 func (c *conversation) ask(r driver.Request) driver.Reply {
 	c.t.Helper()
 	b, err := json.Marshal(r)

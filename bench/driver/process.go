@@ -17,7 +17,7 @@ import (
 type Done struct {
 	Seq  int
 	Late time.Duration // from due time to start of the handler; negative: early
-	At   time.Time     // when the harness heard of it
+	At   time.Time     // when the harness got the event
 }
 
 // Process is a running driver, seen from the harness. Calls are made one at a time.
@@ -26,7 +26,7 @@ type Process struct {
 	in      io.WriteCloser
 	replies chan Reply
 	reached chan time.Time
-	ended   chan struct{} // closed when the process is gone and all it said has been read
+	ended   chan struct{} // closed when the process has ended and all its output has been read
 	exit    error         // how it ended; read only after ended is closed
 	stderr  tail
 
@@ -34,8 +34,8 @@ type Process struct {
 	done func(Done)
 }
 
-// Start runs the command as a driver. done hears of streamed messages, one at a time;
-// it may be nil. The caller ends the process with Quit or Kill.
+// Start runs the command as a driver. It calls done for each streamed message, one at a time; done may
+// be nil. The caller ends the process with Quit or Kill.
 func Start(command []string, dir string, done func(Done)) (*Process, error) {
 	p := &Process{
 		replies: make(chan Reply, 1), reached: make(chan time.Time, 1), ended: make(chan struct{}), done: done,
@@ -60,14 +60,14 @@ func Start(command []string, dir string, done func(Done)) (*Process, error) {
 	return p, nil
 }
 
-// read passes on what the driver says until its end, which closes the pipe.
+// read passes on the lines of the driver until it ends, which closes the pipe.
 func (p *Process) read(out io.Reader) {
 	defer func() { p.exit = p.cmd.Wait(); close(p.ended) }()
 	scan := bufio.NewScanner(out)
 	for scan.Scan() {
 		var l Line
 		if err := json.Unmarshal(scan.Bytes(), &l); err != nil {
-			continue // torn by a kill in the middle of a line
+			continue // a kill has cut the line off
 		}
 		switch {
 		case l.Done != nil && p.done != nil:
@@ -116,10 +116,10 @@ func (p *Process) Reached(ctx context.Context) (time.Time, error) {
 	}
 }
 
-// Quit ends the driver in good order, by force if that takes longer than ctx allows.
+// Quit ends the driver gracefully, or kills it if it has not ended when ctx ends.
 func (p *Process) Quit(ctx context.Context) error {
 	b, _ := json.Marshal(Request{Op: OpQuit})
-	_, _ = p.in.Write(append(b, '\n')) // a driver that has ended already needs no telling
+	_, _ = p.in.Write(append(b, '\n')) // a driver may have ended already
 	_ = p.in.Close()
 	select {
 	case <-p.ended:
@@ -129,8 +129,7 @@ func (p *Process) Quit(ctx context.Context) error {
 	}
 }
 
-// Kill ends the driver with SIGKILL, and returns when it is gone and everything it
-// said has been heard.
+// Kill ends the driver with SIGKILL, and returns when it has ended and all its output has been read.
 func (p *Process) Kill() error {
 	if err := p.cmd.Process.Kill(); err != nil {
 		return err
@@ -146,7 +145,7 @@ func (p *Process) fail(op string, err error) error {
 	return fmt.Errorf("%s: %w", op, err)
 }
 
-// tail keeps the last of what is written to it.
+// tail keeps the end of what is written to it.
 type tail struct {
 	mu  sync.Mutex
 	buf []byte

@@ -8,8 +8,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/driver"
 )
 
-// A driver that dies must be a failed call that shows what it said, not a harness that
-// waits without end.
+// When a driver dies, the call fails with the driver's output; the harness does not wait forever.
 func TestCall_FailsWhenTheDriverExits(t *testing.T) {
 	t.Parallel()
 	p, err := driver.Start([]string{"sh", "-c", "read line; echo no such queue >&2"}, "", nil)
@@ -26,7 +25,7 @@ func TestCall_FailsWhenTheDriverExits(t *testing.T) {
 func TestKill_OutputIsReadToTheEnd(t *testing.T) {
 	t.Parallel()
 	heard := make(chan driver.Done, 3)
-	script := `echo '{"d":[7,-5]}'; echo '{"d":[8,2000]}'; printf '{"d":[9'; exec sleep 60` // torn by the kill
+	script := `echo '{"d":[7,-5]}'; echo '{"d":[8,2000]}'; printf '{"d":[9'; exec sleep 60` // the kill cuts this line off
 	p, err := driver.Start([]string{"sh", "-c", script}, "", func(d driver.Done) { heard <- d })
 	if err != nil {
 		t.Fatal(err)

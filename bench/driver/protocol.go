@@ -1,6 +1,6 @@
-// Package driver runs a queue in a process of its own and talks to it in lines of
-// JSON. So each queue pays for its own CPU time, a consumer can really be killed, and
-// queues in other languages take part on the same terms.
+// Package driver runs a queue in a process of its own and communicates with it in lines of JSON. So
+// the CPU time of each queue is measured separately, a consumer can be killed, and queues in other
+// languages are measured in the same way.
 package driver
 
 import "github.com/dueq-dev/dueq/bench/peer"
@@ -8,8 +8,8 @@ import "github.com/dueq-dev/dueq/bench/peer"
 // Ops a driver understands. Each is answered with one line, in order.
 const (
 	OpSend    = "send"    // send Load; the reply has the number that was sent
-	OpConsume = "consume" // start consuming; the reply comes when it listens
-	OpStop    = "stop"    // stop consuming in good order
+	OpConsume = "consume" // start consuming; the reply is sent when it listens
+	OpStop    = "stop"    // stop consuming gracefully
 	OpSize    = "size"    // messages pending or held
 	OpCPU     = "cpu"     // CPU time of this process so far
 	OpHeap    = "heap"    // bytes this process holds
@@ -23,7 +23,7 @@ type Request struct {
 	Consume
 }
 
-// Consume is what an OpConsume asks for.
+// Consume has the options of an OpConsume.
 type Consume struct {
 	Concurrency int `json:"concurrency,omitempty"`
 	Index       int `json:"index,omitempty"`
@@ -32,7 +32,7 @@ type Consume struct {
 	// Expect makes the driver report when that many have been handled.
 	Expect int `json:"expect,omitempty"`
 	// Stream reports each message once its handler is done, before it is acked. The
-	// line is written at once, so that it outlives a killed driver.
+	// line is written at once, so that it is not lost when the driver is killed.
 	Stream bool `json:"stream,omitempty"`
 }
 

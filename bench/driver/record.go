@@ -12,7 +12,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// recorder is the handler: it works for the span that was asked for, then reports.
+// recorder is the handler: it works for the requested time, then reports the message.
 type recorder struct {
 	lines *lineWriter
 	want  Consume
@@ -40,8 +40,7 @@ func (r *recorder) handleAndTell(body []byte) error {
 	return r.counted()
 }
 
-// work waits: what handlers of delayed messages mostly do. It does not end with the
-// context, for a handler that has done its work has done it.
+// work waits, as handlers of delayed messages usually do. It does not end with the context.
 func (r *recorder) work() {
 	if r.want.WorkMs > 0 {
 		<-time.After(time.Duration(r.want.WorkMs) * time.Millisecond)

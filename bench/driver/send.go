@@ -35,7 +35,7 @@ func send(ctx context.Context, q peer.Queue, l peer.Load) (Reply, error) {
 	return reply, errors.Join(err, errCPU, ctx.Err())
 }
 
-// sender returns what sends n messages from number from on: one, or a batch.
+// sender returns a function that sends n messages from number from on: one at a time, or a batch.
 func sender(q peer.Queue, l peer.Load) (func(ctx context.Context, from, n int) error, error) {
 	if l.Batch <= 1 {
 		return func(ctx context.Context, from, _ int) error { return q.Send(ctx, l.Message(from)) }, nil

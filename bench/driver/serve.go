@@ -11,8 +11,8 @@ import (
 	"github.com/dueq-dev/dueq/internal/measure"
 )
 
-// Serve drives q as the lines of in demand until in ends or says quit. It is the main
-// loop of a driver process.
+// Serve executes the requests from in on q until in ends or a request is quit. It is the main loop of
+// a driver process.
 func Serve(ctx context.Context, q peer.Queue, in io.Reader, out io.Writer) error {
 	s := &server{queue: q, lines: &lineWriter{out: out}}
 	scan := bufio.NewScanner(in)

@@ -15,10 +15,10 @@ var (
 	leases = []byte("lease")   // end of the lease and id -> attempt
 )
 
-// onBolt is three buckets: an order by due time, the messages, the leases.
+// onBolt has three buckets: an index by due time, the messages, the leases.
 type onBolt struct {
 	db    *bbolt.DB
-	tx    *bbolt.Tx // of the step that runs
+	tx    *bbolt.Tx // of the running step
 	group group
 }
 

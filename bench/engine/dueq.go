@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-// onDueq is dueq as its users have it: the library on its embedded engine.
+// onDueq is dueq as users use it: the library on its embedded engine.
 type onDueq struct {
 	client *dueq.Client
 	queue  *dueq.Queue

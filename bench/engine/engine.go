@@ -1,5 +1,5 @@
-// Package engine puts embedded databases to the work of a delayed queue: send, lease
-// what is due, ack, each durable when it returns.
+// Package engine implements the operations of a delayed queue on embedded databases: send, lease a
+// due message, ack. Each is durable when it returns.
 package engine
 
 import (
@@ -12,8 +12,7 @@ import (
 type Engine interface {
 	// Send stores messages that are due now, or in an hour.
 	Send(ctx context.Context, bodies [][]byte, later bool) error
-	// Take leases one message that is due and acks it when it has it; the two are
-	// separate steps, each durable.
+	// Take leases one message that is due, then acks it, in two steps that are both durable.
 	Take(ctx context.Context) error
 	// Close releases the directory.
 	Close() error
@@ -35,16 +34,14 @@ func All() []Opener {
 	}
 }
 
-// step is one change of a database; it reports how it went after the transaction that
-// holds it was committed.
+// step is one change of a database. Its result is reported after its transaction was committed.
 type step struct {
 	run  func() error
 	done chan error
 }
 
-// group lets many goroutines share transactions, and so the syncs of a disk: what
-// arrives while one commits goes together into the next. Databases without such a
-// thing of their own would wait for the disk once per step.
+// group lets many goroutines share transactions, and so the fsyncs: steps that arrive during a commit
+// share the next transaction. It is for databases that have no group commit.
 type group struct {
 	commit func(run func() error) error // runs run in a transaction
 
@@ -67,7 +64,7 @@ func (g *group) do(run func() error) error {
 	return <-s.done
 }
 
-// lead commits until nothing is left to do.
+// lead commits until no steps are left.
 func (g *group) lead() {
 	for {
 		g.mu.Lock()

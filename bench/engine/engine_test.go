@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// Every engine does the same work: what was sent is taken once, in whatever order.
+// Every engine does the same work: each message is taken once, in any order.
 func TestEngine_EachReturnsWhatWasSent(t *testing.T) {
 	for _, o := range All() {
 		t.Run(o.Name, func(t *testing.T) {

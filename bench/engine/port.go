@@ -15,8 +15,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-// onPort is dueq's embedded engine alone, called as the library calls it: what
-// compares with a database.
+// onPort is dueq's embedded engine without the library, for a comparison with databases.
 type onPort struct {
 	store     *embedded.Store
 	partition store.Partition
@@ -24,7 +23,7 @@ type onPort struct {
 	made      atomic.Int64
 }
 
-// caller is a producer and consumer with one call under way at a time.
+// caller is a producer and consumer with one call in flight at a time.
 type caller struct {
 	name   string
 	number uint64

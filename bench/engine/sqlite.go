@@ -12,7 +12,7 @@ import (
 // onSQLite is one table with an index by due time; a lease moves the due time.
 type onSQLite struct {
 	db    *sql.DB
-	tx    *sql.Tx // of the step that runs
+	tx    *sql.Tx // of the running step
 	group group
 }
 
@@ -31,7 +31,7 @@ func openSQLite(ctx context.Context, dir string) (Engine, error) {
 }
 
 func (e *onSQLite) commit(run func() error) error {
-	tx, err := e.db.BeginTx(context.Background(), nil) // it is of several callers
+	tx, err := e.db.BeginTx(context.Background(), nil) // several callers share it
 	if err != nil {
 		return err
 	}

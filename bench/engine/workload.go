@@ -11,14 +11,14 @@ import (
 	"github.com/dueq-dev/dueq/internal/measure"
 )
 
-// Workload is a load of a number of messages; Run returns how many it did in a second.
+// Workload is a workload of a number of messages; Run returns its rate per second.
 type Workload struct {
 	Name     string
 	Messages int
 	do       func(ctx context.Context, e Engine, n int) error
 }
 
-// Workloads are what every engine is put to. Bodies have 100 bytes.
+// Workloads are the workloads of every engine. Bodies have 100 bytes.
 func Workloads() []Workload {
 	return []Workload{
 		{"send, 1 goroutine", 10_000, func(ctx context.Context, e Engine, n int) error { return send(ctx, e, n, 1) }},
@@ -62,7 +62,7 @@ func send(ctx context.Context, e Engine, n, batch int) error {
 	return nil
 }
 
-// live takes each message through its whole life.
+// live sends, takes and acks each message.
 func live(ctx context.Context, e Engine, n int) error {
 	const goroutines = 64
 	err := measure.Share(ctx, n, 1, goroutines, func(ctx context.Context, _, _ int) error {

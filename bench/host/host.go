@@ -1,6 +1,6 @@
-// Package host starts the servers that queues are measured against, and reads what
-// they used. Every server is started by the harness, listens on nothing but this
-// machine, keeps its files in a directory of the run, and is stopped by its pid.
+// Package host starts the servers of the queues, and reads their CPU time and memory. Every server is
+// started by the harness, listens on this machine only, keeps its files in a directory of the run, and
+// is stopped by its pid.
 package host
 
 import (
@@ -25,7 +25,7 @@ type Server interface {
 	Stop() error
 }
 
-// None stands for the server of a queue that has none.
+// None is the Server of a queue without a server.
 type None struct{}
 
 // CPU is 0.
@@ -46,8 +46,8 @@ func (None) Stop() error { return nil }
 // timeout is how long a server may take to start or to stop.
 const timeout = 60 * time.Second
 
-// start runs a server in a process group of its own, so that Ctrl-C reaches the
-// harness alone and the harness ends the server in its own time.
+// start runs a server in a process group of its own, so that Ctrl-C is sent to the harness only, which
+// then stops the server.
 func start(log string, env []string, command ...string) (*exec.Cmd, error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600) //nolint:gosec // in the directory of the run
 	if err != nil {
@@ -61,7 +61,7 @@ func start(log string, env []string, command ...string) (*exec.Cmd, error) {
 	return cmd, cmd.Start()
 }
 
-// stop asks the process to end, and makes it if it does not.
+// stop asks the process to end, and kills it if it does not.
 func stop(cmd *exec.Cmd) error {
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// Machine says where figures come from.
+// Machine describes the machine of a run.
 type Machine struct {
 	CPU    string `json:"cpu"`
 	Cores  int    `json:"cores"`
@@ -30,7 +30,7 @@ func ReadMachine() Machine {
 	}
 }
 
-// gibibytes turns "24684100 kB" into "23.5 GiB"; what it does not understand it leaves.
+// gibibytes converts "24684100 kB" to "23.5 GiB"; it returns other texts unchanged.
 func gibibytes(text string) string {
 	kib, err := strconv.ParseFloat(strings.TrimSuffix(text, " kB"), 64)
 	if err != nil {
@@ -62,8 +62,7 @@ func lineOf(file, prefix string) string {
 	return ""
 }
 
-// Versions returns versions of what is measured and of what measures: dir is that of
-// this module.
+// Versions returns the versions of the queues, their servers and this module, which is in dir.
 func Versions(dir string) map[string]string {
 	v := map[string]string{"Go": runtime.Version(), "Node.js": firstLine("node", "--version")}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -82,7 +81,7 @@ func Versions(dir string) map[string]string {
 	return v
 }
 
-// modules are those that matter to the figures.
+// modules are the modules that matter to the figures.
 func modules() []string {
 	return []string{"github.com/hibiken/asynq", "github.com/redis/go-redis/v9", "github.com/rabbitmq/amqp091-go"}
 }
@@ -97,7 +96,7 @@ func npmVersion(file string) string {
 	return p.Version
 }
 
-// changed reports whether what is measured is what is committed.
+// changed reports whether the working tree has changes that are not committed.
 func changed() string {
 	if firstLine("git", "status", "--porcelain", "--untracked-files=no") != "" {
 		return " with changes"

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Commands counts what Redis was asked and what it ran.
+// Commands counts the commands that Redis got and that it executed.
 type Commands struct {
 	Sent     int // by clients
 	Executed int // also by scripts
 }
 
-// Monitor counts commands for d by MONITOR, the only thing that shows those that
-// clients send from those that scripts call. Nothing else may use the server.
+// Monitor counts commands for d with MONITOR, which alone distinguishes commands of clients from those
+// that scripts call. Nothing else may use the server.
 func (r *Redis) Monitor(ctx context.Context, d time.Duration) (Commands, error) {
 	var count Commands
 	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", r.Socket)

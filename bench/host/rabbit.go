@@ -24,15 +24,15 @@ type Rabbit struct {
 	broker *exec.Cmd
 }
 
-// Where Debian keeps the programs themselves. Those in the PATH change user and leave
-// the process group.
+// The directories in which Debian has the programs themselves. Those in the PATH are wrappers that
+// change the user and leave the process group.
 const (
 	rabbitProgram = "/usr/lib/rabbitmq/bin/rabbitmq-server"
 	rabbitControl = "/usr/lib/rabbitmq/bin/rabbitmqctl"
 )
 
-// StartRabbit starts Debian's RabbitMQ, or the program DUEQ_RABBITMQ_SERVER names, as
-// the current user. Reset deletes the queues named.
+// StartRabbit starts Debian's RabbitMQ, or the program in DUEQ_RABBITMQ_SERVER, as the current user.
+// Reset deletes the given queues.
 func StartRabbit(ctx context.Context, dir string, queues ...string) (*Rabbit, error) {
 	program := os.Getenv("DUEQ_RABBITMQ_SERVER")
 	if program == "" {
@@ -78,8 +78,8 @@ func rabbitEnv(dir string, ports []string) []string {
 	}
 }
 
-// freePorts asks the kernel. Somebody else may take one before the broker does: then
-// the start fails, and the next one works.
+// freePorts returns ports that are free now. Another process may take one before the broker does; then
+// the start fails and can be repeated.
 func freePorts(n int) ([]string, error) {
 	var ports []string
 	for range n {
@@ -102,7 +102,7 @@ func (r *Rabbit) Ping() error {
 	return r.with(func(*amqp.Channel) error { return nil })
 }
 
-// with runs f on a channel of a connection of its own: so rare that speed is no matter.
+// with runs f on a channel of a connection of its own. It is called rarely, so it need not be fast.
 func (r *Rabbit) with(f func(*amqp.Channel) error) error {
 	conn, err := amqp.Dial(r.URL)
 	if err != nil {
@@ -140,8 +140,8 @@ func (r *Rabbit) CPU(context.Context) (time.Duration, error) {
 	return time.Duration(user+sys) * 10 * time.Millisecond, errors.Join(err1, err2)
 }
 
-// Memory is what Erlang has allocated, garbage apart. The resident set would not do: it
-// does not shrink, so that whatever ran before would make this look small.
+// Memory is the memory that Erlang has allocated, without garbage. The resident set does not shrink, so
+// it would depend on the workloads before.
 func (r *Rabbit) Memory(ctx context.Context) (int64, error) {
 	cmd := exec.CommandContext(ctx, rabbitControl, "--silent", "eval",
 		"[garbage_collect(P) || P <- processes()], erlang:memory(total).")

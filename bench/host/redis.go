@@ -19,10 +19,10 @@ type Redis struct {
 	Socket string
 	cmd    *exec.Cmd
 	rdb    *redis.Client
-	raw    *rawredis.Server // the same, for what it has used
+	raw    *rawredis.Server // the same server, for its statistics
 }
 
-// StartRedis starts the program DUEQ_REDIS_SERVER names, or redis-server.
+// StartRedis starts the program in DUEQ_REDIS_SERVER, or redis-server.
 func StartRedis(ctx context.Context, dir string) (*Redis, error) {
 	program := os.Getenv("DUEQ_REDIS_SERVER")
 	if program == "" {
@@ -53,7 +53,7 @@ func (r *Redis) Memory(ctx context.Context) (int64, error) {
 	return now.Memory, err
 }
 
-// Reset empties the server and undoes what a queue may have configured.
+// Reset empties the server and restores settings that a queue may have changed.
 func (r *Redis) Reset(ctx context.Context) error {
 	if err := r.rdb.FlushAll(ctx).Err(); err != nil {
 		return err

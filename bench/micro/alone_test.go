@@ -15,9 +15,9 @@ import (
 	"github.com/dueq-dev/dueq/internal/redistest"
 )
 
-// BenchmarkSendAlone calls Send from one goroutine, and alternately with that a bare loop of
-// EVALSHA with the script that Send calls and the same arguments. Its ratio is of rates: 1
-// says that the library costs nothing.
+// BenchmarkSendAlone alternates between Send from one goroutine and a bare loop of EVALSHA with the
+// script and the arguments of that Send. It reports the ratio of the rates: 1 means that the library
+// costs nothing.
 func BenchmarkSendAlone(b *testing.B) {
 	const calls = 500
 	ctx := context.Background()

@@ -51,8 +51,8 @@ func BenchmarkFileColdClaim(b *testing.B) {
 	b.ReportMetric(spread.Max, "push-ms-max")
 }
 
-// fillDue makes a store with n messages of 10 KB that lie in it in another order than they
-// are due, and returns when they are.
+// fillDue makes a store with n messages of 10 KB, stored in another order than they are due, and
+// returns when all are due.
 func fillDue(b *testing.B, dir string, n int) {
 	b.Helper()
 	const size, within = 10_000, 1000 // bytes, ms
@@ -88,7 +88,7 @@ func pushWhile(b *testing.B, s *embedded.Store, pushed *uint64, do func()) []tim
 	}
 }
 
-// dropCaches makes the system forget what it has of the store's files.
+// dropCaches removes the store's files from the page cache.
 func dropCaches(b *testing.B, dir string) {
 	b.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))

@@ -16,7 +16,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-// Benchmarks of the embedded store. TMPDIR says on which disk.
+// Benchmarks of the embedded store, on the disk of TMPDIR.
 
 var pending = flag.Int("pending", 1_000_000, "micro: pending messages of BenchmarkFileReopen and BenchmarkFileMemory")
 
@@ -145,8 +145,8 @@ func reopen(b *testing.B, dir string, processors int) time.Duration {
 	return took
 }
 
-// BenchmarkFileMemory measures what a process with many pending messages takes at its
-// largest, so run it alone. What a message takes on the heap is a figure of `dueq bench`.
+// BenchmarkFileMemory measures the peak memory of a process with many pending messages, so run it
+// alone. The heap for a message is a figure of `dueq bench`.
 //
 //	go test -run '^$' -bench FileMemory -benchtime 1x ./micro -pending 10000000
 func BenchmarkFileMemory(b *testing.B) {

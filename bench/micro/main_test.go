@@ -1,7 +1,7 @@
-// Package micro measures single parts of dueq, for those who develop it: what a part costs
-// beside another way of doing the same, alternately. Everything is done through exported names;
-// a benchmark that needs more stands beside the code it measures. Each starts a redis-server
-// of its own, and reports CPU time and rates as metrics:
+// Package micro measures single parts of dueq, for its developers. Each benchmark compares a part with
+// another way of doing the same, alternately. It uses exported names only; a benchmark that needs
+// others is in the package that it measures. Each starts a redis-server of its own, and reports CPU
+// time and rates as metrics:
 //
 //	go test -run '^$' -bench ServerCost -benchtime 20x ./micro
 package micro
@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(redistest.Main(m)) }
 
-// bodySize is that of all messages, unless a benchmark says otherwise.
+// bodySize is the size of bodies, unless a benchmark sets another.
 const bodySize = 100
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -70,7 +70,7 @@ func (r *rig) fill(n int) {
 	}
 }
 
-// cost is what messages have taken: by the clock, of CPU time, and of this process' heap.
+// cost has the wall time, the CPU time and the heap allocations for messages.
 type cost struct {
 	messages            int
 	took, client, store time.Duration
@@ -81,7 +81,7 @@ type cost struct {
 func (c *cost) add(r *rig, n int, do func()) {
 	r.Helper()
 	var before, after runtime.MemStats
-	runtime.GC() // of what came before
+	runtime.GC() // collects the garbage of earlier work
 	runtime.ReadMemStats(&before)
 	store, client, began := r.storeCPU(), r.clientCPU(), time.Now()
 	do()

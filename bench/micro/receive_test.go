@@ -9,8 +9,8 @@ import (
 	"github.com/dueq-dev/dueq"
 )
 
-// BenchmarkDrainBatch consumes messages that are all due, alternately with the defaults of
-// Consume and with a handler that takes 500 messages at a time. `dueq bench` has the rate of
+// BenchmarkDrainBatch consumes messages that are all due, alternately with the defaults of Consume and
+// with ConsumeBatch of 500 messages. `dueq bench` has the rate of
 // Consume with other settings.
 func BenchmarkDrainBatch(b *testing.B) {
 	const messages = 50_000

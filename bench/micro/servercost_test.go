@@ -16,15 +16,15 @@ import (
 
 // BenchmarkServerCost sends messages and takes them out again, a number of them in each call
 // and one call at a time, and reports what one costs the server in CPU time: with dueq's
-// scripts alone, and with the floor of `dueq bench`. The two take rounds, so that whatever
-// else the machine does troubles both.
+// scripts alone, and with the floor of `dueq bench`. The two alternate, so that other work of the
+// machine affects both.
 func BenchmarkServerCost(b *testing.B) {
 	for _, c := range []struct{ batch, calls int }{{1, 200}, {100, 20}} {
 		b.Run(fmt.Sprint("batch=", c.batch), func(b *testing.B) { serverCost(b, c.batch, c.calls) })
 	}
 }
 
-// scripted is one of the two: a server of its own, and what is called on it.
+// scripted is one of the two: a server of its own, and its functions to send and to take messages.
 type scripted struct {
 	name        string
 	server      *rawredis.Server

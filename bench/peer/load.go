@@ -19,8 +19,8 @@ type Load struct {
 	BodySize  int   `json:"body_size"`
 }
 
-// shuffle is a prime, so that i*shuffle mod count visits every number once: due times
-// are sent out of order, as in real life, yet the same for all.
+// shuffle is a prime, so that i*shuffle mod count visits every number once: messages are not sent in
+// the order of their due times, but in the same order for all queues.
 const shuffle = 7919
 
 // Message returns the i-th message to send.
@@ -33,8 +33,8 @@ func (l Load) Message(i int) Message {
 	return Message{Seq: seq, Due: time.UnixMilli(due), Body: body(seq, due, l.BodySize)}
 }
 
-// body starts with the number and the due time, which the handler reads, and is filled
-// up with text that does not repeat.
+// body starts with the number and the due time, which the handler reads. The rest is text that does not
+// repeat.
 func body(seq int, dueMs int64, size int) []byte {
 	b := make([]byte, 0, size+32)
 	b = strconv.AppendInt(b, int64(seq), 10)

@@ -1,5 +1,5 @@
-// Package peer is what the harness asks of a delayed queue: little enough that every
-// queue can do it, and nothing that favours one.
+// Package peer is the interface of a delayed queue for the harness. Every queue can implement it, and it
+// favours none.
 package peer
 
 import (
@@ -11,8 +11,8 @@ import (
 type Queue interface {
 	// Send stores one message and returns when the queue has it.
 	Send(ctx context.Context, m Message) error
-	// Consume hands due messages to h until ctx ends, then stops in good order. It calls
-	// c.Listening once it would notice a message that becomes due.
+	// Consume calls h with due messages until ctx ends, then stops gracefully. It calls c.Listening
+	// once it notices messages that become due.
 	Consume(ctx context.Context, c Consumer, h Handler) error
 	// Size counts what is pending or held.
 	Size(ctx context.Context) (int, error)
@@ -25,7 +25,7 @@ type Batcher interface {
 	SendBatch(ctx context.Context, batch []Message) error
 }
 
-// Message is what is sent. Due is in whole milliseconds, the unit most queues have.
+// Message is a message to send. Due is in whole milliseconds, the unit of most queues.
 type Message struct {
 	Seq  int
 	Due  time.Time
@@ -33,7 +33,7 @@ type Message struct {
 }
 
 // Delay returns the time from now until the message is due, for queues that are given
-// a delay: in milliseconds, rounded up so that rounding alone makes nothing early.
+// a delay: in milliseconds, rounded up so that rounding makes no message early.
 func (m Message) Delay() time.Duration {
 	d := time.Until(m.Due)
 	if d <= 0 {
@@ -50,8 +50,7 @@ type Consumer struct {
 	Listening func()
 }
 
-// Handler works on one body. The designs here have no use for failures, so nothing
-// measured returns one.
+// Handler handles one body. No workload has handlers that fail, because some designs have no retries.
 type Handler func(ctx context.Context, body []byte) error
 
 // Env says where a queue's server is.
@@ -75,29 +74,28 @@ type Info struct {
 	Name  string `json:"name"`  // as in -systems
 	Title string `json:"title"` // as in the report
 	Idea  string `json:"idea"`  // how it works, one sentence
-	// Promise is what a message may count on, in few words; Mind what a user must know.
+	// Promise has the guarantees for a message, in few words; Mind has what a user must know.
 	Promise  string `json:"promise"`
 	Mind     string `json:"mind"`
 	Settings string `json:"settings"`
 
 	Server Server `json:"server"`
 	Batch  bool   `json:"batch"` // sends many in one call
-	// Listener: what falls due while nobody listens is not kept, so there is no backlog
-	// to drain; the drain is then measured with the consumer already there.
+	// Listener: messages that become due without a listener are lost, so there is no backlog to
+	// drain; the drain is measured with a consumer that was started before.
 	Listener bool `json:"listener"`
 	// InProcess: there is no server; sender and consumer are one process.
 	InProcess bool `json:"in_process"`
-	// Recovery is how long to wait, at most, for what a killed consumer held.
+	// Recovery is the longest wait for the messages of a killed consumer.
 	Recovery time.Duration `json:"recovery"`
 
-	// Code are the files of this module that are the queue, Library the Go package or
-	// npm package that is. Both are for counting lines.
+	// Code are the files of this module that implement the queue, Library the Go or npm package
+	// that does. Both are for counting lines.
 	Code    []string `json:"code,omitempty"`
 	Library string   `json:"library,omitempty"`
 }
 
-// Entry is a queue the harness knows: either Open makes it, or Command runs a driver
-// of its own in another language.
+// Entry is a queue of the harness: either Open makes it, or Command runs a driver in another language.
 type Entry struct {
 	Info
 	Open    func(ctx context.Context, env Env) (Queue, error)

@@ -6,7 +6,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// findings says in words what the table shows; every sentence is made from the samples.
+// findings describes the table in sentences that are made from the samples.
 func (p *page) findings() {
 	p.line("## What it shows")
 	p.line("")
@@ -38,7 +38,7 @@ func (p *page) which(is func(Safety) bool) []string {
 	return names
 }
 
-// recovery returns for how long messages of a killed consumer were gone.
+// recovery returns how long the messages of a killed consumer were not delivered.
 func (p *page) recovery() {
 	var parts []string
 	for _, s := range p.Systems {
@@ -49,8 +49,8 @@ func (p *page) recovery() {
 	p.list("Until the last message of a killed consumer had been done by another", parts)
 }
 
-// lead compares the rate of dueq with the best of the others that have a server and keep
-// their promises. It says so as well when dueq is the slower one.
+// lead compares the rate of dueq with the best of the other queues that have a server and keep their
+// promises, also when dueq is slower.
 func (p *page) lead(workload, verb string) {
 	const value = "per_s"
 	own := p.Stat("dueq", workload, value)
@@ -69,7 +69,7 @@ func (p *page) lead(workload, verb string) {
 	}
 }
 
-// unfinished names what could not be measured: hiding it would flatter somebody.
+// unfinished lists what could not be measured.
 func (p *page) unfinished() {
 	for _, s := range p.Samples {
 		if s.Error != "" {

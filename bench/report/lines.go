@@ -13,8 +13,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Lines counts the code of a queue, tests aside: the files it names, or all that its
-// library consists of. dir is that of this module.
+// Lines counts the lines of a queue without its tests: those of the files that it names, or of its
+// library. dir is the directory of this module.
 func Lines(dir string, i peer.Info) (int, error) {
 	files, err := codeOf(dir, i)
 	if err != nil {
@@ -46,8 +46,8 @@ func codeOf(dir string, i peer.Info) ([]string, error) {
 	}
 }
 
-// goFiles returns what a Go package is compiled from, as far as it is of its module:
-// code and embedded scripts.
+// goFiles returns the files of a Go package and of the packages of its module that it imports: code and
+// embedded scripts.
 func goFiles(dir, path string) ([]string, error) {
 	cmd := exec.Command("go", "list", "-deps", "-json=Dir,GoFiles,EmbedFiles,Module", path) //nolint:gosec,noctx // it ends
 	cmd.Dir = dir
@@ -76,8 +76,8 @@ func goFiles(dir, path string) ([]string, error) {
 	}
 }
 
-// npmFiles returns code and scripts of a package. Its scripts are there twice: as Lua,
-// and as strings in generated code, which is left out. So is what runs on PostgreSQL.
+// npmFiles returns the code and the scripts of a package. It leaves out generated code, which has the
+// scripts again as strings, and code for PostgreSQL.
 func npmFiles(dir string) ([]string, error) {
 	var files []string
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {

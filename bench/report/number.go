@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// number writes a value for people: three digits that count, commas between thousands.
+// number formats a value with three significant digits and commas between thousands.
 func number(x float64) string {
 	switch a := math.Abs(x); {
 	case a == 0 || math.IsNaN(x) || math.IsInf(x, 0):
@@ -24,7 +24,7 @@ func number(x float64) string {
 	}
 }
 
-// count writes a whole number in full.
+// count formats a whole number with all its digits.
 func count(x float64) string { return thousands(math.Round(x)) }
 
 func thousands(x float64) string {

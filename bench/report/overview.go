@@ -69,7 +69,7 @@ func (p *page) lateCell(system string) string {
 	return p.median(system, "lateness", "p50_ms") + " / " + p.median(system, "lateness", "p99_ms")
 }
 
-// cpuCell is what the server spends on a message: sent the cheapest way, and drained.
+// cpuCell returns the server's CPU time for a message: to send it in the cheapest way, and to drain it.
 func (p *page) cpuCell(s System) string {
 	send, drain := p.serverCPU(s.Name)
 	if s.Server == "none" || send.Rounds == 0 || drain.Rounds == 0 {

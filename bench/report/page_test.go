@@ -68,7 +68,7 @@ func TestPage_WarnsOfUnreliableFigures(t *testing.T) {
 	}
 }
 
-// A run that gave up early must not call lost what may only be late.
+// A run that stopped early must not count messages as lost that may only be late.
 func TestPage_MessagesOfARunCutShortAreNotLost(t *testing.T) {
 	t.Parallel()
 	r := sampled()

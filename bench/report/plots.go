@@ -8,9 +8,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// plots returns the plots by file name. In all of them orange marks queues whose figures
-// were bought with a broken promise; they come after the others, each kind from good to
-// bad.
+// plots returns the plots by file name. Orange marks queues that have broken a promise; they follow the
+// others. Both groups are sorted, the best first.
 func plots(r *Result) map[string]string {
 	return map[string]string{
 		"peers-drain.svg":    drainPlot(r),
@@ -66,8 +65,8 @@ func (b bar) class(part int) string {
 	return "good"
 }
 
-// served are the queues that have a server: what has none is in another class, and
-// would dwarf all others.
+// served are the queues that have a server. The bar of one without would be so long that those of the
+// others could not be compared.
 func served(r *Result) []System {
 	return slices.DeleteFunc(slices.Clone(r.Systems), func(s System) bool { return s.Server == peer.None })
 }

@@ -21,16 +21,16 @@ func (r *Result) Faults(system, workload string) Faults {
 	}
 }
 
-// Safety sums up what may be held against a queue: the worst of all workloads.
+// Safety has the worst faults of a queue over all workloads.
 type Safety struct {
 	Lost     float64
-	Stranded float64 // not lost, but nobody does them while a dead consumer has no successor
+	Stranded float64 // not lost, but not delivered until the dead consumer is replaced
 	Twice    float64
 	Early    float64
 }
 
-// Safety of a system over all workloads. A killed consumer's messages may be done
-// twice: without that, they could only be lost. Twice counts when nobody was killed.
+// Safety of a system over all workloads. Messages of a killed consumer may be handled twice, because
+// otherwise they could only be lost. Twice counts only workloads without a kill.
 func (r *Result) Safety(system string) Safety {
 	var s Safety
 	for _, w := range []string{"kill", "away", "two", "lateness"} {
@@ -49,7 +49,7 @@ func (r *Result) Safety(system string) Safety {
 	return s
 }
 
-// lost leaves out what may only have been late.
+// lost leaves out messages that may only have been late.
 func (f Faults) lost() float64 {
 	if f.CutShort > 0 {
 		return 0
@@ -57,10 +57,10 @@ func (f Faults) lost() float64 {
 	return f.Lost
 }
 
-// Safe reports whether nothing is held against it.
+// Safe reports whether no fault was seen.
 func (s Safety) Safe() bool { return s == Safety{} }
 
-// String says the worst thing in few words.
+// String describes the worst fault in few words.
 func (s Safety) String() string {
 	switch {
 	case s.Lost > 0:

@@ -14,7 +14,7 @@ const (
 	shortEnd   = "<!-- /comparison -->"
 )
 
-// short leaves what most readers know or would build.
+// short are the queues that most readers know or would build.
 func (r *Result) short() *Result {
 	few := *r
 	few.Systems = nil

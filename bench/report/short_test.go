@@ -18,7 +18,7 @@ func TestReadme_TableIsWrittenBetweenItsMarks(t *testing.T) {
 	r := sampled()
 	r.Date = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	var first string
-	for range 2 { // what is written twice is there once
+	for range 2 { // the second time replaces the first
 		if err := Write(r, filepath.Join(dir, "docs", "C.md"), filepath.Join(dir, "docs", "images"), readme); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +53,7 @@ func TestReadme_WithoutMarksIsNotChanged(t *testing.T) {
 	}
 }
 
-// A plot is as wide as it is: longer notes are cut off.
+// The width of a plot is fixed, so longer notes are cut off.
 func TestPlot_NotesFit(t *testing.T) {
 	t.Parallel()
 	const most = 130

@@ -13,7 +13,7 @@ func (r *Result) Stat(system, workload, value string) measure.Stat {
 	return measure.Summarize(found)
 }
 
-// gap says why a system has no value: "" if nothing is known.
+// gap returns why a system has no value: "" if that is not known.
 func (r *Result) gap(system, workload string) (excuse, err string) {
 	for _, s := range r.Samples {
 		if s.System == system && s.Workload == workload && (s.Excuse != "" || s.Error != "") {

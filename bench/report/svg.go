@@ -15,8 +15,8 @@ const (
 	topMargin = 62
 )
 
-// style follows the reader's choice of light or dark. Plots have a background of their
-// own, for the page they are on may have chosen otherwise. Nothing depends on colour alone.
+// style follows the reader's preference for light or dark. Plots have a background of their own, because
+// the page may not follow it. Nothing is shown by colour alone.
 const style = `<style>
 .back{fill:#fff;stroke:#d0d7de}text{font:13px system-ui,sans-serif;fill:#24292f}
 .title{font-size:16px;font-weight:600}.own{font-weight:700}.note{fill:#57606a}

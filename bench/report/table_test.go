@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// docs/BENCHMARKS.md has this table of the result that is kept beside it.
+// docs/BENCHMARKS.md has the table of the result in bench/results.
 func TestTable_OfTheEnginesIsInTheDocuments(t *testing.T) {
 	t.Parallel()
 	r, err := Load("../results/2026-11-21-engines.json")

@@ -1,5 +1,5 @@
-// Package system holds the queues under test, one per file: dueq, its peers behind the
-// harness's interface, and the classic designs, written from their descriptions.
+// Package system has the queues under test, one in each file: dueq, other queues, and the classic
+// designs, written from their descriptions.
 package system
 
 import "github.com/dueq-dev/dueq/bench/peer"

@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Asynq is hibiken/asynq as it comes, but for the concurrency.
+// Asynq is hibiken/asynq with default settings, except the concurrency.
 func Asynq() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
@@ -50,7 +50,7 @@ type asynqQueueOf struct {
 func openAsynq(config asynq.Config) func(context.Context, peer.Env) (peer.Queue, error) {
 	return func(_ context.Context, env peer.Env) (peer.Queue, error) {
 		opt := asynq.RedisClientOpt{Network: "unix", Addr: env.RedisSocket}
-		config.LogLevel = asynq.FatalLevel // quiet; the harness sees errors as missing messages
+		config.LogLevel = asynq.FatalLevel // the harness notices errors as missing messages
 		return &asynqQueueOf{redis: opt, config: config, client: asynq.NewClient(opt)}, nil
 	}
 }

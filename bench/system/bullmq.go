@@ -6,8 +6,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// BullMQ is driven by a program of its own, in the language it is made for. It speaks
-// the same lines as the driver in Go.
+// BullMQ has a driver in Node.js with the same protocol as the driver in Go.
 func BullMQ(script string) peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Dueq is the library of this repository as it comes, but for the concurrency.
+// Dueq is the library of this repository with default settings, except the concurrency.
 func Dueq() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
@@ -63,11 +63,11 @@ func (q *dueqQueueOf) SendBatch(ctx context.Context, batch []peer.Message) error
 
 func (q *dueqQueueOf) Consume(ctx context.Context, c peer.Consumer, h peer.Handler) error {
 	handler := func(ctx context.Context, d *dueq.Delivery) error { return h(ctx, d.Body) }
-	c.Listening() // Consume does not tell when it begins; nothing is lost by being early
+	c.Listening() // Consume does not report its start; calling it early changes no figure
 	return q.queue.Consume(ctx, handler, dueq.ConsumeOptions{Concurrency: c.Concurrency})
 }
 
-// Size leaves out dead messages, which wait for nobody.
+// Size leaves out dead messages, which no consumer gets.
 func (q *dueqQueueOf) Size(ctx context.Context) (int, error) {
 	s, err := q.queue.Stats(ctx)
 	if errors.Is(err, dueq.ErrNotFound) {

@@ -12,8 +12,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Expiry lets Redis tell: a key per message that expires when the message is due, and
-// a subscriber to the notifications of expired keys.
+// Expiry has a key for each message, which expires when the message is due, and a subscriber to the
+// notifications of expired keys.
 func Expiry() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
@@ -93,7 +93,7 @@ func (q *expiry) take(ctx context.Context, id string, h peer.Handler) {
 	}
 }
 
-// Size counts every key, for there is no index of what is pending.
+// Size counts every key, because there is no index of pending messages.
 func (q *expiry) Size(ctx context.Context) (int, error) {
 	n, err := q.rdb.DBSize(ctx).Result()
 	return int(n), err

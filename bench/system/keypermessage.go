@@ -72,7 +72,7 @@ func (q *keyPerMessage) Consume(ctx context.Context, c peer.Consumer, h peer.Han
 	}
 }
 
-// round is what happens on every tick.
+// round is the work of every tick.
 func (q *keyPerMessage) round(ctx context.Context, w *workers, h peer.Handler) error {
 	now := time.Now().UnixMilli()
 	if err := kpmDue.Run(ctx, q.rdb, []string{kpmPending, kpmReady}, now).Err(); err != nil {
@@ -123,7 +123,7 @@ func (q *keyPerMessage) handle(ctx context.Context, id string, h peer.Handler) e
 	return err
 }
 
-// collect deletes what has run out of retries.
+// collect deletes messages without retries left.
 func (q *keyPerMessage) collect(ctx context.Context) error {
 	ids, err := q.rdb.SMembers(ctx, kpmGarbage).Result()
 	if err != nil || len(ids) == 0 {

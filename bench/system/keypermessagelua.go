@@ -2,8 +2,8 @@ package system
 
 import "github.com/redis/go-redis/v9"
 
-// kpmDue moves all that is due. KEYS pending, ready; ARGV now in ms. It passes ids on
-// in slices, for unpack takes no more than some thousand values.
+// kpmDue moves all due messages. KEYS pending, ready; ARGV now in ms. It moves ids in slices, because
+// unpack takes no more than some thousand values.
 var kpmDue = redis.NewScript(`
 local due = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
 for i = 1, #due, 1000 do
@@ -21,8 +21,8 @@ redis.call('ZADD', KEYS[2], ARGV[1], id)
 return id
 `)
 
-// kpmTimedOut sorts what was not acked in time. KEYS unack, retry, garbage, retries
-// left; ARGV now in ms.
+// kpmTimedOut moves messages that were not acked in time to retry or garbage. KEYS unack, retry,
+// garbage, retries left; ARGV now in ms.
 var kpmTimedOut = redis.NewScript(`
 local ids = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', ARGV[1])
 for _, id in ipairs(ids) do

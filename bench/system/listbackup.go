@@ -12,8 +12,8 @@ import (
 )
 
 // ListBackup is a list of ids with a backup sorted set and a hash of contents. The
-// backup holds what must enter the list at a later time: delayed messages, and popped
-// ones whose lease may run out.
+// backup has the ids that enter the list later: those of delayed messages, and of popped ones whose
+// lease may run out.
 func ListBackup() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{

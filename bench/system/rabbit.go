@@ -11,8 +11,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Rabbit is the delay that RabbitMQ has built in: messages with a time to live in a
-// queue nobody consumes, which dead-letters into the queue that is consumed.
+// Rabbit is the delay that RabbitMQ has built in: messages with a time to live in a queue without
+// consumers, which dead-letters into the queue that is consumed.
 func Rabbit() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
@@ -36,7 +36,7 @@ const (
 
 type rabbit struct {
 	conn     *amqp.Connection
-	channels channels // for publishing: one per sender at a time, as the library demands
+	channels channels // for publishing: the library requires that senders do not share one
 }
 
 func openRabbit(_ context.Context, env peer.Env) (peer.Queue, error) {
@@ -127,7 +127,7 @@ func (q *rabbit) Consume(ctx context.Context, c peer.Consumer, h peer.Handler) e
 	}
 }
 
-// Size counts what waits and what is ready; what is held is not counted by a broker.
+// Size counts waiting and ready messages; a broker does not count those that are held.
 func (q *rabbit) Size(context.Context) (int, error) {
 	ch, err := q.conn.Channel()
 	if err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// connect returns the client that every design in Go starts from: the library's
-// default settings.
+// connect returns the client of every design in Go, with the default settings of go-redis.
 func connect(env peer.Env) *redis.Client {
 	return redis.NewClient(&redis.Options{Network: "unix", Addr: env.RedisSocket})
 }
@@ -29,7 +28,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// quiet turns the error of a call that the end of a consumer has cut short into nil.
+// quiet returns nil for the error of a call that was cancelled by the end of the consumer.
 func quiet(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil //nolint:nilerr // that it was cut short is no failure

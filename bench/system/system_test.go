@@ -10,9 +10,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/system"
 )
 
-// Every queue in Go that needs Redis or nothing delivers each message once and is empty
-// then: else the figures would be of something broken. Those that cannot be tested here,
-// `peers run -quick` tries.
+// Every queue in Go that needs Redis or no server delivers each message once and is empty then, so that
+// no figure is that of a broken queue. `peers run -quick` tests the others.
 func TestSystem_EachQueueDeliversEachMessageOnce(t *testing.T) {
 	t.Parallel()
 	redis, err := host.StartRedis(t.Context(), t.TempDir())

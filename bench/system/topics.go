@@ -104,7 +104,7 @@ func (q *topics) own(ctx context.Context, keys []string, w *workers, h peer.Hand
 	return nil
 }
 
-// batch reads what is due, works on all of it, then deletes it.
+// batch reads due messages, handles all of them, then deletes them.
 func (q *topics) batch(ctx context.Context, keys []string, w *workers, h peer.Handler) (int, error) {
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
 	ids, err := q.rdb.ZRangeArgs(ctx, redis.ZRangeArgs{

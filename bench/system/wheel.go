@@ -8,8 +8,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Wheel is a hashed timing wheel in the memory of one process: a circle of slots, one
-// passed per tick; a message further away than a round waits for several.
+// Wheel is a hashed timing wheel in the memory of one process: a circle of slots, one for each tick. A
+// message that is due after more than one round waits for several.
 func Wheel() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
@@ -80,7 +80,7 @@ func (q *wheel) Consume(ctx context.Context, c peer.Consumer, h peer.Handler) er
 	return nil
 }
 
-// pass takes what is due from every slot whose tick has come.
+// pass takes the due messages from every slot whose tick has come.
 func (q *wheel) pass(now time.Time) [][]byte {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/driver"
 )
 
-// audit hears of every message whose handler was done, in any process, and says what
-// was lost, what was done twice, and what was early.
+// audit records every message that was handled, in any process, and reports which were lost, handled
+// twice, or early.
 type audit struct {
 	want int
 
@@ -66,8 +66,8 @@ func (a *audit) values() Values {
 	}
 }
 
-// wait returns when everything has come and the queue is empty, or when nothing new has
-// come for so long after from that nothing will: that is no error but a finding.
+// wait returns when all messages have arrived and the queue is empty, or when none has arrived for so
+// long after from that none will. That is not an error but a result.
 func (a *audit) wait(ctx context.Context, p *driver.Process, from time.Time, timeout time.Duration) error {
 	for {
 		all, news := a.state()

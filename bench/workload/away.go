@@ -8,8 +8,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Away stops the consumer in good order, as a deploy does; messages are sent and become
-// due while it is away; then another one starts.
+// Away stops the consumer gracefully, as a deploy does. Messages are sent and become due while there is
+// none; then another one starts.
 func Away() Workload {
 	return Workload{
 		Name: "away", Safety: true,
@@ -25,7 +25,7 @@ func Away() Workload {
 				return nil, errors.Join(err, d.quit(ctx))
 			}
 			if d.sender != d.consumer {
-				defer func() { _ = d.sender.Quit(ctx) }() // it has done its part
+				defer func() { _ = d.sender.Quit(ctx) }() // it is not needed any more
 			}
 			if err := sleepUntil(ctx, back); err != nil {
 				return nil, err
@@ -36,8 +36,8 @@ func Away() Workload {
 	}
 }
 
-// leave stops the consumer and sends what becomes due while it is away. A queue that
-// lives in the process of its consumer is sent to before that process ends.
+// leave stops the consumer and sends messages that become due while there is none. To a queue in the
+// process of its consumer they are sent before that process ends.
 func (b *Bench) leave(ctx context.Context, d duo) (back time.Time, err error) {
 	if _, err := d.consumer.Call(ctx, consume(0, 1, 1)); err != nil {
 		return back, err

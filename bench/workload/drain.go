@@ -10,9 +10,8 @@ import (
 )
 
 // Drain hands out messages that were delayed and have all become due, to a handler that
-// does nothing. The consumer starts when they are due, so the rate is that of catching
-// up. A queue that keeps nothing for a consumer that is not there gets it before, and
-// its rate counts from the due time.
+// does nothing. The consumer starts when they are due, so the rate is that of catching up. For a queue
+// that loses messages without a consumer it starts before, and the rate counts from the due time.
 func Drain() Workload {
 	return Workload{
 		Name:   "drain",
@@ -49,7 +48,7 @@ func (b *Bench) measureDrain(ctx context.Context, d duo) (Values, error) {
 		return nil, err
 	}
 	if !b.Listener {
-		// Half a second more, for a broker that moves what is due on its own timer.
+		// Half a second more, for a broker that moves due messages on a timer of its own.
 		if err := sleepUntil(ctx, start.Add(500*time.Millisecond)); err != nil {
 			return nil, err
 		}
@@ -65,8 +64,8 @@ func (b *Bench) measureDrain(ctx context.Context, d duo) (Values, error) {
 	return b.drained(ctx, d, before, end.Sub(start))
 }
 
-// drained stops the consumer before it reads the CPU time, for acks may go on after
-// the last message was handed out.
+// drained stops the consumer before it reads the CPU time, because acks may follow after the last
+// message was handed out.
 func (b *Bench) drained(ctx context.Context, d duo, before cpu, took time.Duration) (Values, error) {
 	if _, err := d.consumer.Call(ctx, driver.Request{Op: driver.OpStop}); err != nil {
 		return nil, err

@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Idle measures what a consumer costs that has nothing to do.
+// Idle measures the cost of a consumer without messages.
 func Idle() Workload {
 	return Workload{
 		Name:   "idle",
@@ -54,7 +54,7 @@ func (b *Bench) measureIdle(ctx context.Context, p *driver.Process) (Values, err
 	return v, err
 }
 
-// watch lets time pass; Redis counts commands meanwhile.
+// watch waits while the commands to Redis are counted.
 func (b *Bench) watch(ctx context.Context) (host.Commands, error) {
 	if b.Redis != nil {
 		return b.Redis.Monitor(ctx, b.Scale.Idle)

@@ -9,8 +9,8 @@ import (
 )
 
 // Kill ends the consumer with SIGKILL when half of the messages are done, and starts
-// another one at once. Handlers take 5 ms, so that about a hundred are at work when it
-// happens. A message is done when its handler has said so, before the ack.
+// another one at once. Handlers take 5 ms, so that about a hundred are running at that moment. A message
+// is done when its handler has reported it, before the ack.
 func Kill() Workload {
 	return Workload{
 		Name: "kill", Safety: true,
@@ -37,7 +37,7 @@ func Kill() Workload {
 	}
 }
 
-// untilHalf sends, and waits until half of it is done.
+// untilHalf sends, and waits until half of the messages are done.
 func (b *Bench) untilHalf(ctx context.Context, d duo, a *audit) error {
 	if _, err := d.consumer.Call(ctx, consume(0, 1, 5)); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (b *Bench) untilHalf(ctx context.Context, d duo, a *audit) error {
 	return a.awaitHalf(ctx, b.Scale.Lead+time.Minute)
 }
 
-// successor consumes until everything has come, or what is missing will not.
+// successor consumes until all messages have arrived, or the missing ones cannot be expected any more.
 func (b *Bench) successor(ctx context.Context, a *audit, from time.Time) error {
 	p, err := b.Driver(a.done)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b *Bench) successor(ctx context.Context, a *audit, from time.Time) error {
 // recoveryTimeout is as long as the design needs, and no longer than the run allows.
 func (b *Bench) recoveryTimeout() time.Duration { return min(b.Recovery, b.Scale.Recovery) }
 
-// recovered is verdict with the time it took until the last message had come, if it has.
+// recovered is verdict with the time until the last message arrived, if it did.
 func (b *Bench) recovered(a *audit, from time.Time) Values {
 	v := b.verdict(a)
 	if all, news := a.state(); all && news.After(from) {
@@ -72,8 +72,8 @@ func (b *Bench) recovered(a *audit, from time.Time) Values {
 	return v
 }
 
-// verdict adds to what was found whether the run was too short to tell a message that
-// is lost from one that is late.
+// verdict adds to the values whether the run was too short to distinguish a lost message from a late
+// one.
 func (b *Bench) verdict(a *audit) Values {
 	v := a.values()
 	if v["lost"] > 0 && b.Scale.Recovery < b.Recovery {

@@ -30,7 +30,7 @@ func Lateness() Workload {
 	}
 }
 
-// trickle sends while the consumer is there, and waits for all to come.
+// trickle sends while the consumer runs, and waits for all messages to arrive.
 func (b *Bench) trickle(ctx context.Context, d duo, a *audit) error {
 	if _, err := d.consumer.Call(ctx, consume(0, 1, 0)); err != nil {
 		return err

@@ -9,8 +9,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Memory measures what a pending message takes, in the server or, without one, in the
-// process.
+// Memory measures the memory for a pending message, in the server or, without one, in the process.
 func Memory() Workload {
 	return Workload{
 		Name: "memory", Steady: true,

@@ -30,7 +30,7 @@ func Send(name string, producers, batch int) Workload {
 	}
 }
 
-// sent is how many to send: more in batches, which would be over too soon.
+// sent returns how many messages to send: more in batches, because these are faster.
 func (s Scale) sent(batch int) int {
 	if batch > 1 {
 		return s.Batches
@@ -40,7 +40,7 @@ func (s Scale) sent(batch int) int {
 
 func (b *Bench) measureSend(ctx context.Context, p *driver.Process, l peer.Load) (Values, error) {
 	l.DueMs, l.SpreadMs, l.BodySize = time.Now().Add(time.Hour).UnixMilli(), 600_000, b.Scale.BodySize
-	// A few first, so that connections and scripts are there.
+	// A few first, so that connections are open and scripts are loaded.
 	warm := l
 	warm.From, warm.Count = l.Count, l.Count/10
 	if _, err := send(ctx, p, driver.Request{Op: driver.OpSend, Load: warm}); err != nil {

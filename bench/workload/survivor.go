@@ -9,8 +9,8 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Survivor kills one of two consumers when half of the messages are done, and puts
-// nobody in its place: the other one has to finish the work.
+// Survivor kills one of two consumers when half of the messages are done, and does not replace it: the
+// other one has to finish the work.
 func Survivor() Workload {
 	return Workload{
 		Name: "survivor", Safety: true,
@@ -32,7 +32,7 @@ func Survivor() Workload {
 	}
 }
 
-// leaveOne always kills the duo's consumer; the second one goes on.
+// leaveOne kills the consumer of the duo; the second one continues.
 func (b *Bench) leaveOne(ctx context.Context, d duo, second *driver.Process, a *audit) (killed time.Time, err error) {
 	err = b.both(ctx, d, second, 5)
 	if err == nil {
@@ -49,7 +49,7 @@ func (b *Bench) leaveOne(ctx context.Context, d duo, second *driver.Process, a *
 	return killed, a.wait(ctx, second, killed, b.recoveryTimeout())
 }
 
-// both makes both consumers consume, each knowing that there are two.
+// both starts both consumers; each gets its index and their number.
 func (b *Bench) both(ctx context.Context, d duo, second *driver.Process, workMs int) error {
 	for i, p := range []*driver.Process{d.consumer, second} {
 		if _, err := p.Call(ctx, consume(i, 2, workMs)); err != nil {
@@ -59,7 +59,7 @@ func (b *Bench) both(ctx context.Context, d duo, second *driver.Process, workMs 
 	return nil
 }
 
-// sendAllAtOnce sends messages that are all due at one instant, and returns that.
+// sendAllAtOnce sends messages that are all due at one instant, and returns the instant.
 func (b *Bench) sendAllAtOnce(ctx context.Context, sender *driver.Process) (time.Time, error) {
 	due := time.Now().Add(b.Scale.Lead)
 	_, err := send(ctx, sender, b.fast(peer.Load{Count: b.Scale.Safety, DueMs: due.UnixMilli()}))

@@ -8,7 +8,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Two lets two consumers, in two processes, take messages that are due all at once.
+// Two runs two consumers, in two processes, on messages that are all due at one instant.
 func Two() Workload {
 	return Workload{
 		Name: "two", Safety: true,

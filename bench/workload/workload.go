@@ -1,6 +1,5 @@
-// Package workload holds what is done to every queue, one workload per file. A
-// workload starts from an empty server, drives the queue in processes of their own, and
-// returns named values.
+// Package workload has the workloads of every queue, one in each file. A workload starts with an empty
+// server, runs the queue in separate processes, and returns named values.
 package workload
 
 import (
@@ -13,16 +12,16 @@ import (
 	"github.com/dueq-dev/dueq/bench/peer"
 )
 
-// Values are what a workload has measured. Units are in the names.
+// Values are the figures of a workload. Their names have the units.
 type Values map[string]float64
 
-// Workload is one of them.
+// Workload is one workload.
 type Workload struct {
 	Name string
-	// Safety workloads count faults. Neither those nor what is Steady vary much: they
-	// need fewer rounds.
+	// Safety workloads count faults. They and Steady workloads vary little, so they need fewer
+	// rounds.
 	Safety, Steady bool
-	// Excuse says why a queue cannot do it, or is "".
+	// Excuse returns why a queue cannot do it, or "".
 	Excuse func(peer.Info) string
 	Run    func(ctx context.Context, b *Bench) (Values, error)
 }
@@ -45,8 +44,7 @@ type Bench struct {
 	Driver func(done func(driver.Done)) (*driver.Process, error)
 }
 
-// Scale is how much of everything. A full run is for figures, a quick one only shows
-// that everything works.
+// Scale is the size of a run. A full run is for figures, a quick one only shows that everything works.
 type Scale struct {
 	Send, Batches, Drain, Late, Memory, Safety int // messages
 
@@ -82,7 +80,7 @@ func Quick() Scale {
 // concurrency of all consumers.
 const concurrency = 100
 
-// fast is how a workload that does not measure sending sends: with what is quickest.
+// fast returns the fastest way to send, for workloads that do not measure sending.
 func (b *Bench) fast(l peer.Load) driver.Request {
 	l.Producers, l.Batch, l.BodySize = 16, 1, b.Scale.BodySize
 	if b.Batch {
@@ -91,7 +89,7 @@ func (b *Bench) fast(l peer.Load) driver.Request {
 	return driver.Request{Op: driver.OpSend, Load: l}
 }
 
-// send sends a load and sees to it that all of it was taken.
+// send sends a load and fails if not all of it was accepted.
 func send(ctx context.Context, p *driver.Process, r driver.Request) (driver.Reply, error) {
 	reply, err := p.Call(ctx, r)
 	if err == nil && reply.Sent != r.Count {
@@ -100,7 +98,7 @@ func send(ctx context.Context, p *driver.Process, r driver.Request) (driver.Repl
 	return reply, err
 }
 
-// duo are a sender and a consumer: two processes, or one for a queue that lives in one.
+// duo is a sender and a consumer: two processes, or one for a queue without a server.
 type duo struct{ sender, consumer *driver.Process }
 
 func (b *Bench) duo(done func(driver.Done)) (duo, error) {
@@ -126,7 +124,7 @@ func (d duo) quit(ctx context.Context) error {
 	return err
 }
 
-// cpu is the CPU time a server and a process have used.
+// cpu is the CPU time that a server and a process have used.
 type cpu struct{ server, client time.Duration }
 
 func (b *Bench) cpu(ctx context.Context, p *driver.Process) (cpu, error) {
@@ -138,7 +136,7 @@ func (b *Bench) cpu(ctx context.Context, p *driver.Process) (cpu, error) {
 	return cpu{server: server, client: time.Duration(reply.CPUUs) * time.Microsecond}, err
 }
 
-// perMessage are the values of CPU used between two readings.
+// perMessage returns the CPU time for a message between two readings.
 func (v Values) perMessage(before, after cpu, n int) {
 	v["server_us"] = float64((after.server - before.server).Microseconds()) / float64(n)
 	v["client_us"] = float64((after.client - before.client).Microseconds()) / float64(n)

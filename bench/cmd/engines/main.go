@@ -56,7 +56,7 @@ func run() error {
 	return r.Table(os.Stdout, "messages/s", "per_s")
 }
 
-// measureAll takes every workload to every engine, in all rounds.
+// measureAll runs every workload on every engine, in all rounds.
 func measureAll(ctx context.Context, r *report.Result, dir string, scale float64) error {
 	for round := range r.Rounds {
 		for _, w := range engine.Workloads() {

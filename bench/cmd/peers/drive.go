@@ -15,7 +15,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/workload"
 )
 
-// driverCommand is how a queue is driven: by its own program, or by this one.
+// driverCommand returns the command of a queue's driver: a program of its own, or this one.
 func driverCommand(e peer.Entry, env peer.Env) ([]string, error) {
 	if e.Command != nil {
 		return e.Command(env), nil
@@ -61,7 +61,8 @@ func list(w io.Writer) error {
 	return nil
 }
 
-// chosen returns those of all that are named, all if none is, and refuses unknown names.
+// chosen returns the entries with the given names, all without names, and an error for unknown
+// names.
 func chosen[T any](all []T, name func(T) string, names []string) ([]T, error) {
 	if len(names) == 0 {
 		return all, nil

@@ -1,5 +1,5 @@
-// Command peers measures delayed queues side by side on one machine and writes down
-// what it finds. README.md of this module says how to use it.
+// Command peers measures delayed queues side by side on one machine and writes a report. README.md of
+// this module says how to use it.
 package main
 
 import (
@@ -37,7 +37,7 @@ func command(ctx context.Context, args []string) error {
 		return rewrite(args[1:])
 	case "list":
 		return list(os.Stdout)
-	case "driver": // what run starts, once per queue and process
+	case "driver": // run starts one for each queue and process
 		return drive(ctx, args[1:])
 	default:
 		fmt.Fprint(os.Stderr, usage)

@@ -70,8 +70,8 @@ type runner struct {
 	env       peer.Env
 }
 
-// run measures everything, and keeps what it has after every sample, so that a run that
-// is cut short is not for nothing.
+// run makes all measurements. It saves the result after every sample, so that an interrupted run has
+// one, too.
 func run(ctx context.Context, args []string) (err error) {
 	o, err := parseRun(args)
 	if err != nil {
@@ -189,9 +189,9 @@ func (r *runner) stopServers() error {
 	return errors.Join(errs...)
 }
 
-// round takes every workload to every queue. Queues take turns within a workload, and
-// another one begins in each round, so that what changes on the machine in the course of
-// a run hits all alike.
+// round runs every workload on every queue. Within a workload the queues are measured one after the
+// other, beginning with another queue in each round, so that changes on the machine during a run
+// affect all alike.
 func (r *runner) round(ctx context.Context, round int) error {
 	for _, w := range r.workloads {
 		if (w.Safety || w.Steady) && round >= r.safetyRounds {

@@ -11,7 +11,7 @@ import (
 	"github.com/dueq-dev/dueq/bench/report"
 )
 
-// logf reports progress; standard output is kept for what is asked for.
+// logf reports progress on standard error; standard output is for results.
 func logf(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, time.Now().Format("15:04:05 ")+format+"\n", args...)
 }
@@ -30,7 +30,7 @@ func oneLine(s report.Sample) string {
 	return b.String()
 }
 
-// shortened keeps the beginning of an error, which can have a line for each message.
+// shortened returns the beginning of an error, which can have a line for each message.
 func shortened(text string) string {
 	const most = 1000
 	if len(text) <= most {
