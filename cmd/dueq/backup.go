@@ -24,8 +24,8 @@ func newBackup(a *app) *cobra.Command {
 		Short: "Copy a store of files to a new directory",
 		Long: `Copy a store of files (--store file:DIR) to a directory that does not exist yet. The
 copy is a store: open it with --store file:COPY, or move it to where the store was. It
-shares files with the store where the file system allows that, so it takes next to no
-space; to survive the disk it has to be copied elsewhere from there.
+shares files with the store where the file system allows that, so it takes almost no
+space; copy it to another disk to have it when this one fails.
 
 This works while no other process has the store open. An application that has it open
 makes the backup itself, without stopping: Client.Backup of the Go API.`,

@@ -38,14 +38,14 @@ func newBench(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what a store costs and how fast it is",
-		Long: `Measure what sending, draining and waiting costs on a store, how late messages are,
-and, on a Redis, what the least costs that a safe queue must do (the floor: a minimal
-Lua loop that stores, leases and acks in batches), alternately on the same server.
+		Long: `Measure the cost of sending, draining and waiting on a store, and how late messages are.
+On a Redis, measure also the least that a safe queue must do (the floor: a minimal Lua
+loop that stores, leases and acks in batches), alternately on the same server.
 
 It uses keys with a prefix of its own, which it removes at the end and after Ctrl-C.
-CPU, commands and bytes are those of the whole server: let nobody else use it
-meanwhile. It needs a single server, and room for about 900 bytes for each message and
-each of the backlog (at 100 bytes a body). With the defaults it takes about two minutes.
+CPU, commands and bytes are those of the whole server, so nothing else should use it. It
+needs a single server, and about 900 bytes of memory for each message and each one of the
+backlog (with bodies of 100 bytes). With the defaults it takes about two minutes.
 
 docs/BENCHMARKS.md says what each figure means and how to repeat it.`,
 		Example: "  dueq bench --store redis://localhost:6379\n  dueq bench --mode drain --messages 20000 --backlog 1000000 -o json",

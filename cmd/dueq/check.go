@@ -53,8 +53,8 @@ func newCheck(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [--queue NAME] [--repair]",
 		Short: "Audit what the store holds",
-		Long: `Audit every queue, or one: each message is in exactly one state, nothing points
-nowhere, the counters add up. It works in small steps, changes nothing, and can run
+		Long: `Audit every queue, or one: each message is in exactly one state, every index entry has
+its message, and the counters add up. It works in small steps, changes nothing, and can run
 while the queue is in use. The exit code is 1 if there is any problem.
 
 A directory (--store file:DIR) that is damaged cannot be opened: check lists the damage

@@ -80,7 +80,7 @@ func unused(ctx context.Context, q *dueq.Queue) error {
 	}
 	if n := s.Scheduled + s.Ready + s.Leased + s.Dead; n > 0 {
 		return fmt.Errorf("demo: queue %q holds %d messages: another demo is running, or was killed and left them; "+
-			"dueq purge --queue %s --state STATE removes them", q.Name(), n, q.Name())
+			"dueq purge --queue %s --state STATE --all removes them", q.Name(), n, q.Name())
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ func newImport(a *app) *cobra.Command {
   repeat   optional schedule of a recurring message, which needs a key: "every 10m",
            or "cron 0 9 * * 1-5 Europe/Berlin", as dueq send and dueq list have it
 
-Any other field makes the line a bad one, as does anything behind the object. A bad line
-(at most 8 MiB) is reported on standard error with its number, the rest goes on, and the
+A line is bad if it has any other field or anything behind the object. A bad line (at most
+8 MiB) is reported on standard error with its number, the other lines are sent, and the
 exit code is 1. A duplicate key is counted and is no error, so a file of messages that
 all have keys can be imported again after an interruption. The exit code is 6 when the
 queue was full.

@@ -76,10 +76,12 @@ func newList(a *app) *cobra.Command {
 		Short: "List messages",
 		Long: `List messages: those in one state in the order of WHEN (due time; leased: end of the
 lease; dead: time of death; done: when it ended), or without --state the first of each state.
-HOLDER is the consumer that has a leased message: the name of its process, or the name that
-the program gives, and what makes it unique.
+HOLDER is the consumer that has a leased message: the name of its process, or a name that the
+program sets, and a unique suffix.
 
-A message must meet every filter that is given. ` + rangeHelp + `
+A message must meet every filter that is given.
+
+` + rangeHelp + `
 
 -o json prints an object per page: {"messages": [...], "next": "cursor"}.`,
 		Args: cobra.NoArgs,
@@ -107,7 +109,7 @@ func newDead(a *app) *cobra.Command {
 		Use:   "dead --queue NAME",
 		Short: "List dead messages and why they failed",
 		Long: `List dead messages (out of attempts, or rejected) with their last failure, the oldest
-death first. "dueq redrive" makes them due again, "dueq purge --state dead" removes them.`,
+death first. "dueq redrive" makes them due again, "dueq purge --state dead --all" removes them.`,
 		Args: cobra.NoArgs,
 	}
 	f.addFlags(cmd)
@@ -123,7 +125,7 @@ func (f *listFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	filterFlags(cmd, &f.Filter)
 	flags.IntVar(&f.Limit, "limit", 100, "messages of a page, 1 to 1000")
-	flags.StringVar(&f.Cursor, "cursor", "", "go on where a page ended: its next")
+	flags.StringVar(&f.Cursor, "cursor", "", "begin behind a page: its next")
 	flags.BoolVar(&f.all, "all", false, "every page, not only the first")
 	flags.IntVar(&f.BodyLimit, "body", 200, "bytes of each body to show, 0 for none")
 }

@@ -26,7 +26,7 @@ func newPause(a *app) *cobra.Command {
 		Use:   "pause --queue NAME",
 		Short: "Stop handing out messages of a queue",
 		Long: `Stop handing out messages of a queue, to all its consumers, until "dueq resume".
-Sending goes on, and so does what consumers already hold.`,
+Messages can still be sent, and consumers finish those that they hold.`,
 		Args: cobra.NoArgs,
 	}
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, _ []string) error {

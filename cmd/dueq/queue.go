@@ -89,7 +89,7 @@ func newQueueCreate(a *app) *cobra.Command {
 		Use:   "create --queue NAME",
 		Short: "Make a queue with settings",
 		Long: `Make a queue with settings. A queue that exists with the same settings is left as it is;
-with others, the exit code is 4. A queue that nobody has made comes into being with its
+with others, the exit code is 4. A queue that does not exist is made by its
 first message or consumer, with the default settings.`,
 		Args: cobra.NoArgs,
 	}
@@ -119,11 +119,11 @@ func settingsFlags(flags *pflag.FlagSet, s *dueq.Settings) {
 	flags.Int64Var(&s.MaxDead, "max-dead", 0, "dead messages that the queue keeps, the oldest of more are removed, in equal shares for its partitions (0: no limit)")
 	flags.Var(span{&s.History}, "history", "how long messages are kept as done after they ended (0: they are not)")
 	flags.Int64Var(&s.MaxHistory, "max-history", 0, "done messages that the queue keeps, in equal shares for its partitions, up to 1000000 (0: 10000, with --history)")
-	flags.IntVar(&s.MaxAttempts, "max-attempts", 0, "failures after which a message is dead, unless it says otherwise, up to 1000 (0: the library's default)")
-	flags.Var(span{&s.Lease}, "lease", "how long consumers hold a message at a time, unless they say otherwise, 1s to 12h (0: 30s)")
+	flags.IntVar(&s.MaxAttempts, "max-attempts", 0, "failures after which a message is dead, unless it sets another number, up to 1000 (0: the library's default)")
+	flags.Var(span{&s.Lease}, "lease", "how long consumers hold a message at a time, unless they set another lease, 1s to 12h (0: 30s)")
 	flags.Var(span{&s.Backoff.Base}, "backoff-base", "the longest wait after the first failure, which doubles with each (0: the library's default)")
 	flags.Var(span{&s.Backoff.Most}, "backoff-most", "the longest wait after a failure (0: the library's default)")
-	flags.Var(span{&s.DedupFor}, "dedup-for", "how long messages that are gone are recognized when they are sent again, unless they say otherwise, up to 1d (0: not)")
+	flags.Var(span{&s.DedupFor}, "dedup-for", "how long messages that are gone are recognized when they are sent again, unless they set another time, up to 1d (0: not)")
 }
 
 func newQueueSettings(a *app) *cobra.Command {

@@ -60,8 +60,8 @@ func newReceive(a *app) *cobra.Command {
 written to standard output, so one that could not be written is delivered again.
 With --release messages are given back instead, to be received again.
 
-When nothing is due (within --wait), the exit code is 3; so it is for a paused queue and
-for one that does not exist.
+When nothing is due (within --wait), the exit code is 3, also for a paused queue and for one
+that does not exist.
 
 With --follow messages are received as they become due until Ctrl-C, which ends it
 gracefully with exit code 0. Messages may then be delivered twice, as to any consumer,
@@ -75,7 +75,7 @@ if this process is killed between the printing and the ack.
 	flags.Var(span{&f.Wait}, "wait", "how long to wait for a message to become due, up to 1m")
 	flags.Var(span{&f.Lease}, "lease", "how long messages are held at most, 1s to 12h (default: what the queue is set to, or 30s)")
 	flags.BoolVar(&f.release, "release", false, "give messages back instead of acking them")
-	flags.BoolVar(&f.follow, "follow", false, "go on until Ctrl-C")
+	flags.BoolVar(&f.follow, "follow", false, "continue until Ctrl-C")
 	return a.onQueue(a.warned(cmd, func() bool { return f.follow }), func(ctx context.Context, q *dueq.Queue, _ []string) error {
 		switch {
 		case flags.Changed("max") && f.Max < 1: // 0 would mean the default to the library

@@ -31,7 +31,7 @@ func newRedrive(a *app) *cobra.Command {
 		Use:   "redrive --queue NAME (REF... | - | --all | FILTER...)",
 		Short: "Make dead messages due again",
 		Long: `Make dead messages due now, or spread over a time, with their failures forgotten. A named
-message that is not dead (exit code 3), or one whose key another message has by now
+message that is not dead (exit code 3), or one whose key has been taken by another message
 (exit code 4), stays as it is; all others are redriven.
 
 ` + selectHelp,

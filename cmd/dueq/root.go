@@ -49,13 +49,13 @@ func run(ctx context.Context, args []string, c console) int {
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "dueq",
-		Short: "Send, receive and look after delayed messages",
+		Short: "Send, receive and manage delayed messages",
 		Long: `dueq is a delayed message queue: a message is sent now, becomes due later, and is
-delivered until somebody acknowledges it or it runs out of attempts.
+delivered until a consumer acknowledges it or it runs out of attempts.
 
-Start with "dueq demo", which needs nothing at all. All other commands use a store, from
---store or the environment variable DUEQ_STORE; a URL with a password belongs in the
-latter, since other users of a machine can read command lines. Without either they use
+Start with "dueq demo", which needs no store. All other commands use the store in --store
+or in the environment variable DUEQ_STORE. Put a URL with a password in the variable,
+because other users of a machine can read command lines. Without either they use
 the directory dueq in $XDG_DATA_HOME, ~/.local/share or (on Windows) %LOCALAPPDATA%,
 one command at a time.
 

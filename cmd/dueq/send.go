@@ -30,9 +30,9 @@ The body is the argument; "-" reads it from standard input, --file from a file.
 Durations are Go's, with d for days: 90s, 1h30m, 2d, 1d12h.
 
 With --repeat and --key the message recurs: by an interval, "every 10m", or at the times of a
-cron expression in a time zone (default UTC), "cron 0 9 * * 1-5 Europe/Berlin". What is missed
-is left out, or with "catch-up" behind the schedule run once. Sent again with the same schedule
-it changes nothing, with another one it changes the message that is there, whose id is printed.`,
+cron expression in a time zone (default UTC), "cron 0 9 * * 1-5 Europe/Berlin". Missed times are
+skipped or, with "catch-up" behind the schedule, run once. Sending it again with the same schedule
+changes nothing; with another one it changes the live message and prints the id of that.`,
 		Example: `  dueq send --queue orders --delay 30m --key order-42 '{"order":42}'
   dueq send --queue reports --key daily --repeat "cron 0 9 * * 1-5 Europe/Berlin" ''
   pg_dump shop | dueq send --queue backups -`,
@@ -47,7 +47,7 @@ it changes nothing, with another one it changes the message that is there, whose
 	flags.Var(span{&m.DedupFor}, "dedup-for", "how long to remember the message when it is gone, up to 1d (default: as the queue says)")
 	attempts := flags.Int("max-attempts", 0, "deliveries that may fail before the message is dead, 1 to 1000 (default 25)")
 	flags.Var(span{&m.TTL}, "ttl", "time from now after which it is no longer delivered (default: it is kept)")
-	flags.BoolVar(&m.Replace, "replace", false, "take the key from a scheduled or ready message, removing that one")
+	flags.BoolVar(&m.Replace, "replace", false, "remove the scheduled or ready message that has the key")
 	flags.Var(repeat{&m.Repeat}, "repeat", `schedule of a recurring message, such as "every 10m"`)
 	return a.onQueue(a.warned(cmd, always), func(ctx context.Context, q *dueq.Queue, args []string) error {
 		to, err := schedule()
