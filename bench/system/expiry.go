@@ -18,9 +18,9 @@ func Expiry() peer.Entry {
 	return peer.Entry{
 		Info: peer.Info{
 			Name: "key-expiry", Title: "key-expiry notifications",
-			Idea:     "A marker key expires when the message is due; listeners hear of it by publish/subscribe, and the first to GETDEL the body has the message.",
+			Idea:     "A marker key expires when the message is due; listeners are notified by publish/subscribe, and the first to GETDEL the body has the message.",
 			Promise:  "at most once, while a listener is connected",
-			Mind:     "Notifications are not kept: what expires while nobody listens is never delivered. Redis tells when it gets round to deleting the key, which may be long after it expired. No lease.",
+			Mind:     "Notifications are not kept: a key that expires without a listener is never delivered. Redis notifies when it deletes the key, which may be long after it expired. No lease.",
 			Settings: "notify-keyspace-events Ex",
 			Server:   peer.Redis, Batch: true, Listener: true, Recovery: 5 * time.Second,
 			Code: []string{"system/expiry.go"},

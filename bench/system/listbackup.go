@@ -20,7 +20,7 @@ func ListBackup() peer.Entry {
 			Name: "list-backup", Title: "list + backup sorted set + hash",
 			Idea:     "A pop moves what is due or has timed out from a backup sorted set to a list, takes one id and puts it back into the backup with a lease; an ack deletes.",
 			Promise:  "at least once, fixed lease",
-			Mind:     "No receipt: a slow consumer's late ack deletes the message while another one works on it. No extension of leases, no count of attempts: a message that kills its consumer comes back for ever.",
+			Mind:     "No receipt: a slow consumer's late ack deletes the message while another one works on it. No extension of leases, no count of attempts: a message that kills its consumer is delivered again without end.",
 			Settings: "lease 5 s, one message a pop, 100 ms of sleep when nothing is due",
 			Server:   peer.Redis, Batch: true, Recovery: 15 * time.Second,
 			Code: []string{"system/listbackup.go"},
