@@ -59,13 +59,15 @@ fuzz: ## fuzz every decoder for FUZZTIME each
 	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; done; done
 
 .PHONY: fault
-fault: deps ## kill -9 producers and consumers while flights are delivered, crash stores and disks, then check that nothing was lost
+fault: deps ## kill -9 producers and consumers while flights are delivered, crash stores and disks, compare stores with a model, then check that nothing was lost
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./internal/killtest $(FAULTFLAGS)
 	$(GO) test -count=1 -timeout 15m -run TestKill -v ./store/embedded -embedded.kills 50
 	$(GO) test -count=1 -timeout 15m -run TestClose_ -v ./store/embedded -embedded.closes 2500
 	$(GO) test -count=20 -timeout 15m -run TestThinDevice -v ./store/embedded
 	$(GO) test -count=1 -timeout 15m -run 'TestCrash_PowerCut|TestOpen_AfterEachOfManyCrashes|TestRepair_CrashAtAnyPoint|TestCrash_ManyCallers' -v ./store/embedded \
 	  -embedded.calls 1000 -embedded.survival 2500 -embedded.repairs 60 -embedded.rounds 200
+	$(GO) test -count=1 -timeout 30m -run 'TestConformance.*/Model' -v ./store/embedded -rapid.checks 10000
+	$(GO) test -count=1 -timeout 30m -run 'TestConformance.*/Model' -v ./store/redisstore -rapid.checks 3000
 
 .PHONY: mutants
 mutants: deps ## break the code, one mistake at a time, and see that a test notices each (some minutes; nightly)

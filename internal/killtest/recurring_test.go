@@ -11,10 +11,15 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded"
+	"github.com/dueq-dev/dueq/store/redisstore"
 )
 
 // roleRecurring is the role of processes that declare all series and consume them.
@@ -31,7 +36,18 @@ const (
 // recur declares all series, as programs do whenever they start, and logs the start and the
 // end of each handler with one write. Half of the series catch up. Some occurrences fail, some
 // of them for good.
-func recur(ctx context.Context, q *dueq.Queue, j job) error {
+func recur(ctx context.Context, j job) error {
+	s, err := openStore(ctx, j.Store)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	client, err := dueq.New(&mortal{Store: s, settles: j.Settles}, nil) //nolint:contextcheck // New makes no calls, so it has no context
+	if err != nil {
+		return err
+	}
+	defer func() { _ = client.Close() }()
+	q := client.Queue(queueName)
 	log, err := os.OpenFile(j.Log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -69,6 +85,36 @@ func recur(ctx context.Context, q *dueq.Queue, j job) error {
 	})
 }
 
+func openStore(ctx context.Context, url string) (store.Store, error) {
+	if dir, ok := strings.CutPrefix(url, "file:"); ok {
+		return embedded.Open(ctx, dir, embedded.Config{})
+	}
+	return redisstore.Open(url, redisstore.Config{})
+}
+
+// mortal is a store that kills its process as soon as a number of settles have been answered: if a
+// client made a verdict in several steps, it would not get beyond the first.
+type mortal struct {
+	store.Store
+	settles  int // 0: it does not kill
+	answered atomic.Int64
+}
+
+func (m *mortal) Settle(ctx context.Context, p store.Partition, r store.SettleRequest) ([]store.Code, error) {
+	codes, err := m.Store.Settle(ctx, p, r)
+	if err != nil || m.answered.Add(1) != int64(m.settles) {
+		return codes, err
+	}
+	self, err := os.FindProcess(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	if err := self.Kill(); err != nil {
+		return nil, err
+	}
+	select {} // until the signal has arrived
+}
+
 // run is what the log says about one delivery.
 type run struct {
 	key, id    string
@@ -79,7 +125,8 @@ type run struct {
 	process    int
 }
 
-// TestKill_RecurringMessages kills processes that consume series, at random: no occurrence has
+// TestKill_RecurringMessages kills processes that consume series, at random and when the store has
+// just answered a verdict: no occurrence has
 // two holders at a time, none is early or left out without the reasons that are documented, and
 // each series goes on, as one message.
 func TestKill_RecurringMessages(t *testing.T) {
@@ -124,7 +171,7 @@ func (r *recurring) kill(t *testing.T, n int) {
 	rng := rand.New(rand.NewPCG(seed, seed))
 	processes := make([]*exec.Cmd, n)
 	for i := range processes {
-		processes[i] = r.start(t)
+		processes[i] = r.start(t, 0)
 	}
 	end := func(i int) {
 		r.killed[processes[i].Process.Pid] = time.Now()
@@ -138,7 +185,8 @@ func (r *recurring) kill(t *testing.T, n int) {
 			return slices.ContainsFunc(runs, func(one run) bool { return one.process == processes[i].Process.Pid && one.end.IsZero() })
 		})
 		end(i)
-		processes[i] = r.start(t)
+		r.dieOfSettle(t, 1+rng.IntN(seriesCount))
+		processes[i] = r.start(t, 0)
 	}
 	last := time.Now()
 	r.await(t, "all series to go on after the last kill", func(runs []run) bool {
@@ -155,9 +203,22 @@ func (r *recurring) kill(t *testing.T, n int) {
 	}
 }
 
-func (r *recurring) start(t *testing.T) *exec.Cmd {
+// dieOfSettle runs a process until it kills itself.
+func (r *recurring) dieOfSettle(t *testing.T, settles int) {
 	t.Helper()
-	c := child(t, job{Role: roleRecurring, Store: r.url, Log: r.log})
+	c := r.start(t, settles)
+	late := time.AfterFunc(time.Minute, func() { _ = c.Process.Kill() })
+	err := c.Wait()
+	r.killed[c.Process.Pid] = time.Now()
+	if exit := (*exec.ExitError)(nil); !late.Stop() || !errors.As(err, &exit) || exit.Exited() {
+		t.Fatalf("the process did not kill itself at its settle %d: %v", settles, err)
+	}
+}
+
+// start starts a process that kills itself after a number of settles, if that is not 0.
+func (r *recurring) start(t *testing.T, settles int) *exec.Cmd {
+	t.Helper()
+	c := child(t, job{Role: roleRecurring, Store: r.url, Log: r.log, Settles: settles})
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +330,8 @@ func wantSeries(t *testing.T, q *dueq.Queue, byKey map[string][]run) {
 		t.Fatal(err)
 	}
 	t.Logf("%d deliveries, %d occurrences done, %d leases ran out, %d letters", s.Counters.Delivered, s.Counters.Repeated, s.Counters.LeaseLost, s.Dead)
-	if live := s.Scheduled + s.Ready + s.Leased; live != seriesCount || s.Counters.Sent != seriesCount+s.Dead || s.Counters.LeaseLost == 0 {
-		t.Errorf("%+v: want %d messages, no other sent but letters, and some leases that ran out", s, seriesCount)
+	if live := s.Scheduled + s.Ready + s.Leased; live != seriesCount || s.Counters.Sent != seriesCount+s.Dead || s.Counters.LeaseLost == 0 || s.Counters.Repeated == 0 {
+		t.Errorf("%+v: want %d messages, no other sent but letters, some occurrences done, and some leases that ran out", s, seriesCount)
 	}
 	for key, runs := range byKey {
 		record, err := q.Get(t.Context(), dueq.Key(key))

@@ -29,10 +29,14 @@ type job struct {
 	Flights  string // file: JSON array of the flights with their mapped due times
 	Progress string // producer: file with the number of flights that are known to be stored
 	Log      string // consumer: file that gets a line for every delivery
+	Settles  int    // recurring: it kills itself when so many settles have been answered; 0: not
 }
 
 // runRole is the main function of a child process.
 func runRole(ctx context.Context, j job) error {
+	if j.Role == roleRecurring {
+		return recur(ctx, j)
+	}
 	client, err := dueq.Open(ctx, j.Store, nil)
 	if err != nil {
 		return err
@@ -46,8 +50,6 @@ func runRole(ctx context.Context, j job) error {
 		return drain(ctx, q, exitOnPoison, 10)
 	case roleHoarder:
 		return drain(ctx, q, hoard(q, client.Queue("other")), 1)
-	case roleRecurring:
-		return recur(ctx, q, j)
 	case roleDrainer:
 		return drain(ctx, q, func(context.Context, *dueq.Delivery) error { return nil }, 10)
 	}
