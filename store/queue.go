@@ -119,6 +119,38 @@ type Counters struct {
 	Forgotten    int64 // messages forgotten before their time because of MaxRemembered
 }
 
+// Counter is one of the Counters, with the name that stores and outputs use for it.
+type Counter struct {
+	Name  string
+	Value *int64
+}
+
+// All returns every counter. Stores keep counters by their names or in this order, so a new one
+// comes last.
+func (c *Counters) All() []Counter {
+	return []Counter{
+		{"sent", &c.Sent},
+		{"delivered", &c.Delivered},
+		{"acked", &c.Acked},
+		{"nacked", &c.Nacked},
+		{"released", &c.Released},
+		{"rejected", &c.Rejected},
+		{"lease_lost", &c.LeaseLost},
+		{"dead_lettered", &c.DeadLettered},
+		{"cancelled", &c.Cancelled},
+		{"replaced", &c.Replaced},
+		{"expired", &c.Expired},
+		{"redriven", &c.Redriven},
+		{"purged", &c.Purged},
+		{"duplicates", &c.Duplicates},
+		{"snoozed", &c.Snoozed},
+		{"repeated", &c.Repeated},
+		{"dead_expired", &c.DeadExpired},
+		{"deduplicated", &c.Deduplicated},
+		{"forgotten", &c.Forgotten},
+	}
+}
+
 // Gone returns how many messages have left the queue. At every instant
 // Sent = Gone + live messages.
 func (c Counters) Gone() int64 {

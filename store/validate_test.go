@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -252,5 +253,23 @@ func TestCounters_Gone(t *testing.T) {
 	c := Counters{Sent: 1 << 20, Delivered: 1 << 19, Acked: 1, Cancelled: 2, Replaced: 4, Expired: 8, Purged: 16, DeadExpired: 32, DeadLettered: 1 << 18, Redriven: 1 << 17}
 	if got := c.Gone(); got != 63 {
 		t.Errorf("gone %d, want 63", got)
+	}
+}
+
+// Each field has one counter, whose name is that of the field in snake case.
+func TestCounters_AllHasEachField(t *testing.T) {
+	t.Parallel()
+	var c Counters
+	all, fields := c.All(), reflect.ValueOf(&c).Elem()
+	if len(all) != fields.NumField() {
+		t.Errorf("%d counters, want %d", len(all), fields.NumField())
+	}
+	for i, one := range all {
+		*one.Value += int64(i + 1)
+		field := strings.ReplaceAll(one.Name, "_", "")
+		value := fields.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, field) })
+		if !value.IsValid() || value.Int() != int64(i+1) {
+			t.Errorf("%s does not lead to the field of its name", one.Name)
+		}
 	}
 }

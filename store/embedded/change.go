@@ -10,7 +10,7 @@ import (
 // what to change and call them. The same changes in the same order lead to the same
 // partition: that is how the log is replayed.
 
-// counter names one of a partition's counters.
+// counter is the index of a counter in store.Counters.All.
 type counter int
 
 const (

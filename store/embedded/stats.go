@@ -28,23 +28,7 @@ func (p *partition) addTo(s *store.Stats, clock func() instant) {
 }
 
 func (p *partition) addCounters(c *store.Counters) {
-	c.Sent += p.counts[countSent]
-	c.Delivered += p.counts[countDelivered]
-	c.Acked += p.counts[countAcked]
-	c.Nacked += p.counts[countNacked]
-	c.Released += p.counts[countReleased]
-	c.Rejected += p.counts[countRejected]
-	c.LeaseLost += p.counts[countLeaseLost]
-	c.DeadLettered += p.counts[countDeadLettered]
-	c.Cancelled += p.counts[countCancelled]
-	c.Replaced += p.counts[countReplaced]
-	c.Expired += p.counts[countExpired]
-	c.Redriven += p.counts[countRedriven]
-	c.Repeated += p.counts[countRepeated]
-	c.Snoozed += p.counts[countSnoozed]
-	c.DeadExpired += p.counts[countDeadExpired]
-	c.Purged += p.counts[countPurged]
-	c.Duplicates += p.counts[countDuplicates]
-	c.Deduplicated += p.counts[countDeduplicated]
-	c.Forgotten += p.counts[countForgotten]
+	for i, one := range c.All() {
+		*one.Value += p.counts[i]
+	}
 }

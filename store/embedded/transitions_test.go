@@ -264,3 +264,11 @@ func TestClaim_AtMostOnce(t *testing.T) {
 		t.Errorf("got %+v", c)
 	}
 }
+
+// The counters of a partition are those of the port, in the same order.
+func TestStats_HasACounterForEachOfThePort(t *testing.T) {
+	t.Parallel()
+	if n := len(new(store.Counters).All()); n != int(counters) {
+		t.Errorf("%d counters, want %d", counters, n)
+	}
+}

@@ -8,18 +8,12 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// counterFields are the fields of side that hold the counters, each beside where it goes.
-func counterFields(c *store.Counters) ([]any, []*int64) {
-	names := []any{
-		"n:sent", "n:delivered", "n:acked", "n:nacked", "n:released", "n:rejected", "n:lease_lost",
-		"n:dead_lettered", "n:cancelled", "n:replaced", "n:expired", "n:redriven", "n:purged", "n:duplicates", "n:snoozed", "n:repeated",
-		"n:dead_expired", "n:deduplicated", "n:forgotten",
+// counterFields returns the fields of side that hold the counters, and where their values go.
+func counterFields(c *store.Counters) (fields []any, values []*int64) {
+	for _, one := range c.All() {
+		fields, values = append(fields, "n:"+one.Name), append(values, one.Value)
 	}
-	return names, []*int64{
-		&c.Sent, &c.Delivered, &c.Acked, &c.Nacked, &c.Released, &c.Rejected, &c.LeaseLost,
-		&c.DeadLettered, &c.Cancelled, &c.Replaced, &c.Expired, &c.Redriven, &c.Purged, &c.Duplicates, &c.Snoozed, &c.Repeated,
-		&c.DeadExpired, &c.Deduplicated, &c.Forgotten,
-	}
+	return fields, values
 }
 
 // Stats implements store.Store. It costs a call for each partition.
