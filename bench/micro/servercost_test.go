@@ -16,15 +16,15 @@ import (
 
 // BenchmarkServerCost sends messages and takes them out again, a number of them in each call
 // and one call at a time, and reports what one costs the server in CPU time: with dueq's
-// scripts alone, and with the floor of `dueq bench`. The two alternate, so that other work of the
-// machine affects both.
+// scripts alone, with the floor of `dueq bench`, and with dueq's scripts on a queue with a history,
+// which grows or is full. They alternate, so that other work of the machine affects all.
 func BenchmarkServerCost(b *testing.B) {
 	for _, c := range []struct{ batch, calls int }{{1, 200}, {100, 20}} {
 		b.Run(fmt.Sprint("batch=", c.batch), func(b *testing.B) { serverCost(b, c.batch, c.calls) })
 	}
 }
 
-// scripted is one of the two: a server of its own, and its functions to send and to take messages.
+// scripted is one of them: a server of its own, and its functions to send and to take messages.
 type scripted struct {
 	name        string
 	server      *rawredis.Server
@@ -36,7 +36,10 @@ type scripted struct {
 func serverCost(b *testing.B, batch, calls int) {
 	b.Helper()
 	const rounds = 10
-	sides := []*scripted{newScripts(b, batch), newFloor(b, batch)}
+	sides := []*scripted{
+		newScripts(b, "dueq", batch, store.Change{Create: true}), newFloor(b, batch),
+		newScripts(b, "history", batch, history(store.MaxHistory)), newScripts(b, "full-history", batch, history(1)),
+	}
 	n := 0
 	for b.Loop() {
 		for round := range rounds {
@@ -59,6 +62,11 @@ func serverCost(b *testing.B, batch, calls int) {
 	b.ReportMetric(float64(sides[0].sending+sides[0].draining)/float64(sides[1].sending+sides[1].draining), "ratio")
 }
 
+// history returns settings of a queue that keeps up to most done messages.
+func history(most int64) store.Change {
+	return store.Change{Create: true, Partitions: new(1), History: new(time.Hour.Milliseconds()), MaxHistory: &most}
+}
+
 // cost returns the CPU time that the server uses for some calls.
 func (s *scripted) cost(b *testing.B, calls int, do func()) time.Duration {
 	b.Helper()
@@ -77,7 +85,7 @@ func (s *scripted) cost(b *testing.B, calls int, do func()) time.Duration {
 }
 
 // newScripts calls push, claim and ack through the store, without the library above it.
-func newScripts(b *testing.B, batch int) *scripted {
+func newScripts(b *testing.B, name string, batch int, settings store.Change) *scripted {
 	b.Helper()
 	ctx, rdb := context.Background(), redistest.Start(b).Client(b)
 	s, err := redisstore.New(rdb, redisstore.Config{Prefix: "dueq", Logger: quiet()})
@@ -85,6 +93,9 @@ func newScripts(b *testing.B, batch int) *scripted {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = s.Close() })
+	if _, err := s.Configure(ctx, "q", settings); err != nil {
+		b.Fatal(err)
+	}
 	p, number := store.Partition{Queue: "q"}, uint64(0)
 	messages, items := make([]store.Message, batch), make([]store.Settlement, batch)
 	send := func() {
@@ -112,7 +123,7 @@ func newScripts(b *testing.B, batch int) *scripted {
 	}
 	send() // loads the scripts
 	drain()
-	return &scripted{name: "dueq", server: rawredis.New(rdb, "dueq"), send: send, drain: drain}
+	return &scripted{name: name, server: rawredis.New(rdb, "dueq"), send: send, drain: drain}
 }
 
 func newFloor(b *testing.B, batch int) *scripted {
