@@ -7,7 +7,9 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"os"
 	"strings"
+	"time"
 
 	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/store"
@@ -74,6 +76,11 @@ func (c *call) readAll() ([]byte, error) {
 		b.Grow(int(min(n, most)) + bytes.MinRead)
 	}
 	_, err := b.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, c.MaxRequest))
+	// The server goes on reading, to notice that the caller hangs up.
+	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil, &statusError{http.StatusRequestTimeout, "the body did not arrive in time"}
+	}
 	if limit := (*http.MaxBytesError)(nil); err != nil && !errors.As(err, &limit) {
 		return nil, &statusError{http.StatusBadRequest, "the body ended too early"}
 	}

@@ -7,6 +7,10 @@ import (
 	"time"
 )
 
+// transferTimeout is how long the body of a request, and an answer, may be on their way. A caller
+// that is slower keeps a connection, but not for longer than that.
+const transferTimeout = 30 * time.Second
+
 // logger is the writer of an answer, and has what is logged about it.
 type logger struct {
 	http.ResponseWriter
@@ -19,12 +23,13 @@ func (l *logger) WriteHeader(status int) {
 	if l.status == 0 {
 		l.status = status
 	}
+	_ = http.NewResponseController(l.ResponseWriter).SetWriteDeadline(time.Now().Add(transferTimeout)) // some writers have no deadlines
 	l.ResponseWriter.WriteHeader(status)
 }
 
 func (l *logger) Write(b []byte) (int, error) {
 	if l.status == 0 {
-		l.status = http.StatusOK
+		l.WriteHeader(http.StatusOK)
 	}
 	n, err := l.ResponseWriter.Write(b)
 	l.bytes += int64(n)
@@ -44,6 +49,9 @@ func (s *server) logged(next http.Handler) http.Handler {
 		header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
+		if r.Body != http.NoBody {
+			_ = http.NewResponseController(w).SetReadDeadline(began.Add(transferTimeout)) // until the body is read
+		}
 		l := &logger{ResponseWriter: w}
 		next.ServeHTTP(l, r)
 		level := slog.LevelInfo

@@ -78,6 +78,8 @@ func codeOfStatus(status int) string {
 		return "not_found"
 	case http.StatusMethodNotAllowed:
 		return "method_not_allowed"
+	case http.StatusRequestTimeout:
+		return "timeout"
 	case http.StatusRequestEntityTooLarge:
 		return "too_large"
 	case http.StatusUnsupportedMediaType:

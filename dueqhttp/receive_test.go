@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -331,4 +332,51 @@ func TestSettle_ManyVerdictsShareCalls(t *testing.T) {
 	if s := r.stats("work"); s.Counters.Acked != 250 || s.Dead != 250 || s.Leased != 0 {
 		t.Errorf("%d acked, %d dead, %d leased", s.Counters.Acked, s.Dead, s.Leased)
 	}
+}
+
+// clocked is a writer that records the deadlines of its connection.
+type clocked struct {
+	*httptest.ResponseRecorder
+	read, write []time.Time
+}
+
+func (c *clocked) SetReadDeadline(t time.Time) error {
+	c.read = append(c.read, t)
+	return nil
+}
+
+func (c *clocked) SetWriteDeadline(t time.Time) error {
+	c.write = append(c.write, t)
+	return nil
+}
+
+// A deadline that is still set while a request waits would look as if the caller had hung up.
+func TestReceive_DeadlinesAreForTheBodyAndTheAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, client *dueq.Client, h http.Handler, _ func()) {
+		if err := client.Queue("work").Create(t.Context(), dueq.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		began, w := time.Now(), &clocked{ResponseRecorder: httptest.NewRecorder()}
+		<-ask(t.Context(), h, w, "/v1/queues/work/receive", `{"wait":"1m"}`)
+		if len(w.read) != 2 || !w.read[0].Equal(began.Add(30*time.Second)) || !w.read[1].IsZero() {
+			t.Errorf("read deadlines %v, want one in 30s, and then none", w.read)
+		}
+		if len(w.write) != 1 || !w.write[0].Equal(began.Add(90*time.Second)) {
+			t.Errorf("write deadlines %v, want one 30s after the answer", w.write)
+		}
+	})
+}
+
+// late is a body that did not arrive before the deadline.
+type late struct{}
+
+func (late) Read([]byte) (int, error) { return 0, fmt.Errorf("read: %w", os.ErrDeadlineExceeded) }
+
+func TestLimits_LateBodyIsRefused(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *dueq.Client, h http.Handler, _ func()) {
+		w, request := httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "http://localhost/v1/queues/work/messages", late{})
+		request.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(w, request)
+		answer{&rig{T: t}, "POST", w.Code, w.Header(), w.Body.Bytes()}.wantProblem(http.StatusRequestTimeout, "timeout", "")
+	})
 }

@@ -24,6 +24,7 @@ type app struct {
 	store    string     // --store
 	output   string     // --output
 	logLevel slog.Level // of the library's log
+	logTime  bool       // its lines begin with the time
 	started  bool       // the command line was understood
 }
 
@@ -75,7 +76,7 @@ unavailable, 6 refused (queue full).`,
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
 		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
 		newQueue(a),
-		newStats(a), newCheck(a), newBackup(a), newBench(a), newVersion(a),
+		newStats(a), newCheck(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a),
 	)
 	return root
 }

@@ -72,7 +72,7 @@ func (a *app) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{
 		Level: a.logLevel,
 		ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
-			if attr.Key == slog.TimeKey {
+			if attr.Key == slog.TimeKey && !a.logTime {
 				return slog.Attr{}
 			}
 			return attr

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/dueqhttp"
+)
+
+// serving are the flags of serve.
+type serving struct {
+	listen    string
+	config    string
+	tokenFile string
+	cert, key string
+	clientCA  string
+	hosts     []string
+	readOnly  bool
+	insecure  bool
+}
+
+// listening is the first line of output: where the server can be reached.
+type listening struct {
+	URL string `json:"url"`
+}
+
+func (l listening) text() string { return l.URL + "\n" }
+
+func newServe(a *app) *cobra.Command {
+	var s serving
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Serve the HTTP API, for programs in any language",
+		Long: `Serve the queues of a store over HTTP until the process is asked to end (Ctrl-C, SIGTERM). Its URL is
+the only line on standard output; the log is on standard error. GET /v1/openapi.json describes
+the API.
+
+Without --token-file everybody who reaches the server may do everything, so it refuses to listen
+on an address that other machines can reach. "dueq token" makes tokens.
+
+Each flag can be set by a variable, DUEQ_ and its name in capitals (DUEQ_TOKEN_FILE), or in the
+file that --config names, by a line such as "token-file = /etc/dueq/tokens"; a flag wins over the
+variable, and that over the file.`,
+		Example: `  dueq serve
+  dueq serve --store redis://localhost:6379 --listen :7373 --token-file tokens --tls-cert cert.pem --tls-key key.pem`,
+		Args: cobra.NoArgs,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&s.listen, "listen", "127.0.0.1:7373", "`address` to listen on; port 0 chooses a free one")
+	flags.StringVar(&s.config, "config", "", "`file` with a line NAME = VALUE for each flag that it sets")
+	flags.StringVar(&s.tokenFile, "token-file", "", "`file` of tokens, see \"dueq token\"")
+	flags.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate, in PEM; it is read again when it has changed")
+	flags.StringVar(&s.key, "tls-key", "", "`file` of its key")
+	flags.StringVar(&s.clientCA, "client-ca", "", "`file` of the authorities that sign certificates of clients, which every client must have then")
+	flags.StringSliceVar(&s.hosts, "host", nil, "`name` by which clients call the server, besides localhost; may be repeated")
+	flags.BoolVar(&s.readOnly, "read-only", false, "refuse requests that change something")
+	flags.BoolVar(&s.insecure, "insecure", false, "listen on any address without tokens")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		a.started, a.logLevel, a.logTime = true, slog.LevelInfo, true
+		if err := a.configure(cmd, s.config); err != nil {
+			return err
+		}
+		return a.serve(cmd.Context(), &s)
+	}
+	return cmd
+}
+
+// Limits of the server. Those of bodies and answers are the handler's.
+const (
+	headerTimeout  = 5 * time.Second
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 16 << 10
+	stopTimeout    = 30 * time.Second
+)
+
+// serve runs the server until ctx ends.
+func (a *app) serve(ctx context.Context, s *serving) error {
+	o := dueqhttp.Options{Hosts: s.hosts, ReadOnly: s.readOnly, Stopping: ctx, Logger: a.logger()}
+	var err error
+	if o.Tokens, err = readTokens(s.tokenFile); err != nil {
+		return err
+	}
+	if err := s.checkAddress(ctx, len(o.Tokens) > 0); err != nil {
+		return err
+	}
+	server := &http.Server{
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // handshakes that fail
+	}
+	if server.TLSConfig, err = s.tls(o.Logger); err != nil {
+		return err
+	}
+	return a.withClient(ctx, func(client *dueq.Client) error {
+		handler, err := dueqhttp.Handler(client, &o)
+		if err != nil {
+			return err
+		}
+		server.Handler = handler
+		if server.TLSConfig != nil {
+			server.Handler = strictTransport(handler)
+		}
+		return a.listen(ctx, server, s)
+	})
+}
+
+// readTokens reads the file of tokens; "" is none.
+func readTokens(path string) ([]dueqhttp.Token, error) {
+	if path == "" {
+		return nil, nil
+	}
+	f, err := os.Open(path) //nolint:gosec // the user says which file to read
+	if err != nil {
+		return nil, usage("--token-file: %w", err)
+	}
+	tokens, err := dueqhttp.ParseTokens(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return nil, usage("--token-file: %s: %w", path, err)
+	}
+	if len(tokens) == 0 {
+		return nil, usage("--token-file: %s has no token", path)
+	}
+	return tokens, nil
+}
+
+// checkAddress refuses an address that other machines can reach unless callers must present
+// themselves, by a token or a certificate.
+func (s *serving) checkAddress(ctx context.Context, tokens bool) error {
+	host, _, err := net.SplitHostPort(s.listen)
+	if err != nil {
+		return usage("--listen: %w", err)
+	}
+	if tokens || s.clientCA != "" || s.insecure || isLoopback(ctx, host) {
+		return nil
+	}
+	return usage("--listen: %s can be reached by other machines, and there are no tokens: give --token-file, or --insecure", s.listen)
+}
+
+// isLoopback reports whether all addresses of a host are those of the machine itself.
+func isLoopback(ctx context.Context, host string) bool {
+	if host == "" {
+		return false // all addresses
+	}
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(found) == 0 {
+		return false
+	}
+	for _, address := range found {
+		if !netip.Addr.IsLoopback(address.Unmap()) {
+			return false
+		}
+	}
+	return true
+}
+
+// strictTransport asks browsers to use TLS only.
+func strictTransport(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Strict-Transport-Security", "max-age=31536000")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// listen serves until ctx ends. Then requests in flight have stopTimeout to end.
+func (a *app) listen(ctx context.Context, server *http.Server, s *serving) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
+	if err != nil {
+		return usage("--listen: %w", err)
+	}
+	url := "http://" + listener.Addr().String()
+	served := make(chan error, 1)
+	if server.TLSConfig != nil {
+		url = "https://" + listener.Addr().String()
+		go func() { served <- server.ServeTLS(listener, "", "") }()
+	} else {
+		go func() { served <- server.Serve(listener) }()
+	}
+	if err := a.print(listening{url}); err != nil {
+		return errors.Join(err, server.Close(), ignoreClosed(<-served))
+	}
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	if err := server.Shutdown(stop); err != nil {
+		return errors.Join(fmt.Errorf("requests did not end within %s: %w", stopTimeout, err), server.Close(), ignoreClosed(<-served))
+	}
+	return ignoreClosed(<-served)
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
+	}
+	return err
+}
