@@ -29,7 +29,8 @@ type Client struct {
 	log      *slog.Logger
 	producer *producer.Producer
 	receiver *consumer.Receiver
-	isolated consumer.Isolation   // of all its consumers
+	roster   *consumer.Roster     // of all its consumers
+	isolated consumer.Isolation   // likewise
 	lanes    *lane.Pool[struct{}] // for the calls that manage messages
 	hooks    Hooks
 	wrapped  SendFunc // sends with middleware and hooks; nil: there are none
@@ -67,6 +68,7 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 		producer: producer.New(s, name, c.SendTimeout), receiver: consumer.NewReceiver(s, uniqueNameOf(c.Name)), lanes: lane.NewPool[struct{}](name),
 		open: ctx, queues: idle.NewMap[string, *Queue](idleAfter, nil),
 	}
+	client.roster = consumer.NewRoster(s, uniqueNameOf(c.Name), &client.running, c.Logger)
 	client.wrapped, client.filtered = client.wrap(c.SendMiddleware), len(c.SendMiddleware) > 0
 	client.close = sync.OnceValue(func() error {
 		client.mu.Lock()

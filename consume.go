@@ -86,7 +86,11 @@ type ConsumeOptions struct {
 // may end the process again. All consumers of a client together run one handler of such messages
 // at a time; after 10 s the next may start. Handlers of other messages run at the same time.
 //
-// An idle consumer costs half a call a second for each partition, and a heartbeat every 10 s.
+// The cost does not grow with the number of consumers. For each partition one consumer of the queue
+// is on duty and claims what becomes due; another is on standby, in case that the first hangs, which
+// delays messages by less than 2 s; and if the one on duty has no free handler, others are called.
+// An idle partition costs a call every 10 s of the consumer on duty, one of the standby, and one of
+// all others together. A client costs one call every 5 s, for all its consumers.
 func (q *Queue) Consume(ctx context.Context, h Handler, c ConsumeOptions) error {
 	if err := q.guard(ctx); err != nil {
 		return fail("consume", q.name, "", err)
@@ -162,7 +166,7 @@ func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consum
 	}
 	return consumer.Config{
 		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions,
-		Name: uniqueNameOf(cmp.Or(c.Name, q.client.name)), Isolation: &q.client.isolated, Log: q.client.log,
+		Name: uniqueNameOf(cmp.Or(c.Name, q.client.name)), Roster: q.client.roster, Isolation: &q.client.isolated, Log: q.client.log,
 		Observe: q.client.hooks.observer(),
 		Backoff: func(held *consumer.Held, err error) time.Duration {
 			d := newDelivery(q, held)

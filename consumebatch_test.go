@@ -382,6 +382,9 @@ func TestConsumeBatch_MessageThatHangsDoesNotKeepItsBatch(t *testing.T) {
 		if s := r.stats(); s.Counters.Acked != 9 || s.Leased != 1 {
 			r.Errorf("%d acked, %d leased: want 9, and the one that hangs", s.Counters.Acked, s.Leased)
 		}
+		if n := r.net.count("release"); n > 10 {
+			r.Errorf("released %d times: want the other consumer to claim what was released", n)
+		}
 		for _, c := range []*consuming{hanging, other} {
 			_, err := c.end()
 			r.must(err)

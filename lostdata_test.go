@@ -318,8 +318,8 @@ func TestLostData_ReplicaLacksTheLastSecond(t *testing.T) {
 	t.Parallel()
 	sentinel, master, replica := redistest.StartSentinel(t)
 	l := startLosing(t, "redis+sentinel://"+sentinel.Addr()+"/"+redistest.MasterName, 4)
-	conn := master.Client(t).Conn()
-	l.must(conn.Set(l.ctx, "last", "1", 0).Err()) // WAIT waits for the writes of its own connection only
+	conn := master.Client(t).WithTimeout(2 * time.Minute).Conn() // longer than the WAIT
+	l.must(conn.Set(l.ctx, "last", "1", 0).Err())                // WAIT waits for the writes of its own connection only
 	if n, err := conn.Do(l.ctx, "WAIT", 1, 60_000).Int(); err != nil || n < 1 {
 		t.Fatalf("%d replicas have the queue: %v", n, err)
 	}

@@ -109,7 +109,7 @@ func (r *rig) find(ref dueq.Ref) dueq.Record {
 	return record
 }
 
-// pass lets the synthetic time of a bubble pass.
+// pass lets the synthetic time of a bubble pass, or in a benchmark real time.
 func pass(d time.Duration) { time.Sleep(d) } //nolint:forbidigo // takes no time in a bubble
 
 // sleep lets time pass, then waits until all goroutines are blocked.
@@ -282,9 +282,12 @@ func (n *network) Queues(ctx context.Context) ([]string, error) {
 	return over(ctx, n, "queues", everywhere, func() ([]string, error) { return n.Store.Queues(ctx) })
 }
 
-func (n *network) Heartbeat(ctx context.Context, queue string, r store.HeartbeatRequest) error {
-	_, err := over(ctx, n, "heartbeat", everywhere, func() (struct{}, error) { return struct{}{}, n.Store.Heartbeat(ctx, queue, r) })
-	return err
+func (n *network) Beat(ctx context.Context, r store.BeatRequest) (store.BeatResult, error) {
+	return over(ctx, n, "beat", everywhere, func() (store.BeatResult, error) { return n.Store.Beat(ctx, r) })
+}
+
+func (n *network) Duties(ctx context.Context, r []store.DutyRequest) ([]store.Duties, error) {
+	return over(ctx, n, "duties", everywhere, func() ([]store.Duties, error) { return n.Store.Duties(ctx, r) })
 }
 
 func (n *network) Leave(ctx context.Context, p store.Partition, r store.LeaveRequest) error {

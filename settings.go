@@ -33,7 +33,7 @@ type Settings struct {
 	//
 	// Those that are over DeadRetention or MaxDead are removed for good, the oldest first: up to
 	// 500 of a partition each time that a consumer or [Queue.Receive] asks it for messages, which
-	// consumers of an idle queue do every 2 s. A queue without consumers keeps them. See
+	// consumers of an idle queue do every 10 s. A queue without consumers keeps them. See
 	// Counters.DeadExpired.
 	MaxDead int64
 
@@ -140,7 +140,7 @@ const updates = 20
 // other clients are not overwritten.
 //
 // Other clients use the new settings from their next call to the store on; idle consumers, within
-// 2 s. A change of MaxAttempts does not affect messages that have been sent. Errors:
+// 10 s. A change of MaxAttempts does not affect messages that have been sent. Errors:
 // [ErrNotFound] for an unknown queue; [ErrInvalid], also when change sets Partitions or Paused;
 // [ErrUnavailable], also when other clients changed the settings 20 times meanwhile. After
 // [ErrUnavailable] or the error of ctx, the change may have been made.
@@ -290,7 +290,7 @@ type DeleteQueueOptions struct {
 // messages, including dead ones, it is not changed and [ErrNotEmpty] is returned, unless o.Force
 // is set.
 //
-// Its consumers, in all processes, notice within 2 s: they stop as when their ctx ends, and
+// Its consumers, in all processes, are notified: they stop as when their ctx ends, and
 // Consume returns [ErrNotFound]. Receive returns ErrNotFound, too. A running handler continues;
 // with o.Force its message is gone, so its context ends with [ErrLeaseLost] at the next extension
 // of the lease, and Ack returns nil, or ErrLeaseLost after that extension. A program that sends

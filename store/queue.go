@@ -169,7 +169,7 @@ type Stats struct {
 	Done      int64 // Counters count these as gone
 	// OldestReady is how long the oldest ready message has been due, ms; 0 if none is ready.
 	OldestReady int64
-	Consumers   int   // that sent a heartbeat
+	Consumers   int   // that are alive
 	Remembered  int64 // messages that are gone and still remembered, including some whose time has passed
 	Counters    Counters
 }
@@ -246,34 +246,38 @@ type EventKind string
 const (
 	EventWake   EventKind = "wake"   // a partition has a new first message, or claims may succeed again
 	EventStop   EventKind = "stop"   // cancellation of a leased message was requested
+	EventHelp   EventKind = "help"   // the consumers on duty for a partition cannot take all that is due
+	EventLeft   EventKind = "left"   // the consumer on duty for a partition has stopped
+	EventReset  EventKind = "reset"  // a partition was deleted: claims of it may fail
+	EventGap    EventKind = "gap"    // events are missed from now on, until EventResync
 	EventResync EventKind = "resync" // events may have been missed: check every partition
 )
 
 // Event is a hint that something in a queue changed.
 type Event struct {
 	Kind      EventKind
-	Partition int // with EventWake and EventStop
-	ID        ID  // with EventStop
+	Partition int // of EventWake, EventStop, EventHelp, EventLeft and EventReset
+	ID        ID  // of EventStop
+	// Helpers is of EventHelp: how many consumers are called, besides the one on duty: those that
+	// follow it in the order of Duties.
+	Helpers int
+}
+
+// ValidateNotice returns an *Error of kind ErrInvalid if consumers do not send such an event.
+func (e Event) ValidateNotice() error {
+	if e.Kind != EventHelp && e.Kind != EventLeft {
+		return Invalid("event", "%.64q is not one that consumers send", e.Kind)
+	}
+	if e.Partition < 0 || e.Partition >= MaxPartitions {
+		return Invalid("partition", "%d is outside 0 to %d", e.Partition, MaxPartitions-1)
+	}
+	if e.Kind == EventLeft {
+		return nil
+	}
+	return validateCount("helpers", e.Helpers, MaxRanked)
 }
 
 // DeleteRequest deletes a queue.
 type DeleteRequest struct {
 	Force bool // also if it has messages, which are removed
-}
-
-// HeartbeatRequest reports that a consumer is alive.
-type HeartbeatRequest struct {
-	Consumer string
-	TTL      int64 // ms until it counts as gone without another heartbeat, up to MaxLease; 0: it deregisters
-}
-
-// Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
-func (r HeartbeatRequest) Validate() error {
-	if err := validateCaller("consumer", r.Consumer); err != nil {
-		return err
-	}
-	if r.TTL < 0 || r.TTL > MaxLease {
-		return Invalid("ttl", "%d ms is outside 0 to %d ms (12 h)", r.TTL, int64(MaxLease))
-	}
-	return nil
 }

@@ -97,11 +97,11 @@ type Store interface {
 	// the last call about the queue, or later ones.
 	Known(queue string) (s Settings, ok bool)
 
-	// DeleteQueue removes a queue with its settings, counters and consumers, and returns nil when
-	// all are removed. If it has a message in any state, nothing is changed and ErrNotEmpty is
-	// returned, unless r.Force is set: then its messages are removed, too. ErrNotFound if there
-	// is no such queue, also when the repetition of a call finds that the first try has removed
-	// it. After another error some partitions may have been removed, without r.Force only empty
+	// DeleteQueue removes a queue with its settings and counters, and returns nil when all are
+	// removed. Its consumers leave when they notice. If it has a message in any state, nothing is
+	// changed and ErrNotEmpty is returned, unless r.Force is set: then its messages are removed,
+	// too. ErrNotFound if there is no such queue, also when the repetition of a call finds that the
+	// first try has removed it. After another error some partitions may have been removed, without r.Force only empty
 	// ones; a repetition removes the rest.
 	//
 	// Receipts of the queue are answered as those of messages that are gone, and claims that
@@ -110,10 +110,24 @@ type Store interface {
 	// message that was pushed to it again.
 	DeleteQueue(ctx context.Context, queue string, r DeleteRequest) error
 
-	// Heartbeat reports that a consumer of the queue is alive, or deregisters it. The queue need
-	// not exist and is not made. It returns no names, so that its cost does not grow with the
-	// consumers.
-	Heartbeat(ctx context.Context, queue string, r HeartbeatRequest) error
+	// Beat reports that a client is alive, and which consumers it has started and stopped. Their
+	// queues need not exist and are not made. Of a client that leaves, or that has not sent a beat
+	// for its TTL, the consumers are removed.
+	Beat(ctx context.Context, r BeatRequest) (BeatResult, error)
+
+	// Duties returns the duties of up to MaxBatch consumers, in the order of r. All consumers of a
+	// queue get the same answer as long as BeatResult.Version does not change. Partitions are
+	// spread evenly over the consumers: the numbers that any two have differ by at most one. When
+	// one of n consumers joins or leaves, the duty for at most a n-th of them moves, rounded up.
+	Duties(ctx context.Context, r []DutyRequest) ([]Duties, error)
+
+	// Members returns the live consumers of a queue in the order of their names, none for a queue
+	// that does not exist.
+	Members(ctx context.Context, queue string) ([]Member, error)
+
+	// Notify sends an event of one consumer to the watchers of the queue: EventHelp or EventLeft.
+	// The queue need not exist.
+	Notify(ctx context.Context, queue string, e Event) error
 
 	// Now returns the store's clock, as it is for a partition, in unix ms. The partition need
 	// not exist.
@@ -124,13 +138,10 @@ type Store interface {
 	// hands out nothing. The partition need not exist.
 	Leave(ctx context.Context, p Partition, r LeaveRequest) error
 
-	// Consumers returns the names of the queue's live consumers in order, none for a
-	// queue that does not exist.
-	Consumers(ctx context.Context, queue string) ([]string, error)
-
 	// Watch calls notify for every [Event] of a queue until ctx ends, then returns
 	// nil. Events are hints: some may be lost, and notify must not block. An Event of
-	// kind Resync is sent when the watch begins and after any gap.
+	// kind Resync is sent when the watch begins and after any gap, one of kind Gap when a gap
+	// that the store has noticed begins.
 	Watch(ctx context.Context, queue string, notify func(Event)) error
 
 	// Check audits up to r.Limit elements of a partition and returns the inconsistencies. It

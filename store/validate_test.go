@@ -216,11 +216,11 @@ func TestPlainRequests_Validate(t *testing.T) {
 	wantInvalid(t, ExtendRequest{Receipts: make([]Receipt, 501), Lease: MinLease}.Validate(), ErrInvalid, "receipts", "501 is outside 1 to 500")
 	wantInvalid(t, ExtendRequest{Receipts: []Receipt{receipt, {}}, Lease: MinLease}.Validate(), ErrInvalid, "receipt", `:0" is not a receipt`)
 	wantInvalid(t, LeaveRequest{}.Validate(), ErrInvalid, "consumers", "0 is outside 1 to 500")
-	wantInvalid(t, HeartbeatRequest{Consumer: "a b", TTL: 1}.Validate(), ErrInvalid, "consumer", `"a b"`)
-	wantInvalid(t, HeartbeatRequest{Consumer: "c", TTL: -1}.Validate(), ErrInvalid, "ttl", "-1 ms is outside 0 to 43200000 ms")
+	wantInvalid(t, BeatRequest{Client: "a b", TTL: 1}.Validate(), ErrInvalid, "client", `"a b"`)
+	wantInvalid(t, BeatRequest{Client: "c", TTL: -1}.Validate(), ErrInvalid, "ttl", "-1 ms is outside 0 to 43200000 ms")
 	for _, err := range []error{
 		CancelRequest{Caller: "m", Refs: []Ref{{ID: idOf(0, 1)}, {Key: "k"}}}.Validate(), RescheduleRequest{Caller: "m", Moves: []Move{{Ref: Ref{Key: "k"}}}}.Validate(),
-		RedriveRequest{Caller: "m", Items: []Redrive{{ID: ID{1}, Delay: MaxDelay}}}.Validate(), HeartbeatRequest{Consumer: "c"}.Validate(),
+		RedriveRequest{Caller: "m", Items: []Redrive{{ID: ID{1}, Delay: MaxDelay}}}.Validate(), BeatRequest{Client: "c"}.Validate(),
 		ExtendRequest{Receipts: []Receipt{receipt}, Lease: MaxLease, Start: true}.Validate(), LeaveRequest{Consumers: []string{"c"}}.Validate(),
 	} {
 		if err != nil {

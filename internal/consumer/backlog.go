@@ -208,13 +208,13 @@ func (s *shed) Run(ctx context.Context) {
 		}
 		for more := true; more && ctx.Err() == nil; {
 			pause(ctx, shedAfter/2)
-			more = s.shedOld()
+			more = s.shedOld(ctx)
 		}
 	}
 }
 
 // shedOld releases the deliveries that waited for too long, and reports whether others wait.
-func (s *shed) shedOld() bool {
+func (s *shed) shedOld(ctx context.Context) bool {
 	old, more := s.work.backlog.takeOlder(time.Now().Add(-shedAfter))
 	if len(old) == 0 {
 		return more
@@ -224,6 +224,7 @@ func (s *shed) shedOld() bool {
 		slog.String("queue", s.work.config.Queue), slog.Int("messages", len(old)))
 	for _, h := range old {
 		s.work.settle(h, Verdict{Verdict: store.Release})
+		s.work.callForHelp(ctx, s.work.duties[h.Partition.Index])
 	}
 	return more
 }

@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"context"
 	"runtime"
 	"slices"
 	"sync"
@@ -89,20 +88,19 @@ func newCapacity(c Config) *capacity {
 	}
 }
 
-// take waits until permits are free, then reserves up to most of them for a claim of the
-// partition, which ends with claimed; 0 if ctx ended.
-func (c *capacity) take(ctx context.Context, partition, most int) int {
+// ask reserves up to most permits for a claim of the partition, which ends with claimed. If there are
+// none, it returns a waiter that is granted some later, unless it leaves.
+func (c *capacity) ask(partition, most int) (*waiter, int) {
 	w := &waiter{partition: partition, most: most, granted: make(chan int, 1)}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.waiting = append(c.waiting, w)
 	c.grant()
-	c.mu.Unlock()
 	select {
 	case n := <-w.granted:
-		return n
-	case <-ctx.Done():
-		c.leave(w)
-		return 0
+		return nil, n
+	default:
+		return w, 0
 	}
 }
 

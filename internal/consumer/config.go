@@ -14,6 +14,7 @@ type Config struct {
 	Queue      string
 	Partitions int
 	Name       string // unique: it identifies the claims of one Consumer
+	Roster     *Roster
 	Isolation  *Isolation
 	Log        *slog.Logger
 

@@ -1,6 +1,6 @@
 // Package consumer runs the loops of a consumer, each with what belongs to it in a file:
 //
-//	consumer  starts and stops the loops, and reports that the consumer is alive
+//	consumer  starts and stops the loops
 //	fetch     claims messages of one partition while permits are free, or at a hint
 //	capacity  how much may be held
 //	backlog   deliveries that wait for a worker, and are released when that takes too long
@@ -75,6 +75,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer kill()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	post := c.join()
 	tending, endTending := context.WithCancel(life)
 	defer endTending()
 	tended := c.tend(tending)
@@ -84,6 +85,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer endClaiming()
 	fetched := c.fetch(ctx, claiming, stop)
 	<-ctx.Done() // ctx also ends when a fetcher cannot continue
+	c.work.notices.Go(func() { c.retire(life, post) })
 	grace, endGrace := context.WithTimeout(life, c.config.Grace)
 	defer endGrace()
 	// Calls have a second even if handlers have less.
@@ -99,6 +101,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.settler.outcomes.end()
 	c.settler.coalescers.Stop()
 	c.leave(life)
+	c.work.notices.Wait()
 	if left == nil {
 		return fetched.err
 	}
@@ -108,8 +111,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 // tend starts the roles that must run for as long as deliveries are held.
 func (c *Consumer) tend(ctx context.Context) *sync.WaitGroup {
 	var running sync.WaitGroup
-	running.Go(func() { (&wake{c.config, c.outage, c.held, c.fetchers}).Run(ctx) })
-	running.Go(func() { (&heartbeat{c.config, c.outage}).Run(ctx) })
+	running.Go(func() { (&wake{c.config, c.outage, c.held, c.fetchers, c.work.hints}).Run(ctx) })
 	if !c.config.AtMostOnce {
 		running.Go(func() { (&extend{c.config, c.outage, c.held, c.settler.outcomes}).Run(ctx) })
 		running.Go(func() { newLapse(c.work).Run(ctx) })
@@ -174,8 +176,35 @@ func (c *Consumer) stop(grace, life context.Context, kill context.CancelFunc) er
 	return nil
 }
 
-// leave deregisters the consumer and makes the partitions drop their long answers to it, if the
-// store can be reached.
+// join enters the consumer into the roster of its client.
+func (c *Consumer) join() *post {
+	post := newPost(c.config.Queue, c.config.Name, c.config.Partitions, func() {
+		for _, f := range c.fetchers {
+			if f.duty.gained() {
+				f.ring()
+			}
+		}
+	})
+	for _, f := range c.fetchers {
+		f.duty.post = post
+	}
+	c.config.Roster.join(post)
+	return post
+}
+
+// retire ends the duties of the consumer: others take them over while its handlers finish.
+func (c *Consumer) retire(life context.Context, post *post) {
+	ctx, end := context.WithTimeout(context.WithoutCancel(life), unwind)
+	defer end()
+	for _, f := range c.fetchers {
+		if distance, consumers := f.duty.distance(); distance == 0 && consumers > 1 {
+			c.work.notify(ctx, store.Event{Kind: store.EventLeft, Partition: f.partition.Index})
+		}
+	}
+	c.config.Roster.leave(ctx, post)
+}
+
+// leave makes the partitions drop their long answers to the consumer, if the store can be reached.
 func (c *Consumer) leave(life context.Context) {
 	ctx, end := context.WithTimeout(context.WithoutCancel(life), unwind)
 	defer end()
@@ -187,13 +216,12 @@ func (c *Consumer) leave(life context.Context) {
 			})
 		}
 	}
-	c.left(c.config.Store.Heartbeat(ctx, c.config.Queue, store.HeartbeatRequest{Consumer: c.config.Name}))
 	calls.Wait()
 }
 
 func (c *Consumer) left(err error) {
 	if err != nil {
-		c.config.Log.Debug("dueq: could not deregister consumer; it will be forgotten in time",
+		c.config.Log.Debug("dueq: a partition could not drop its answers to a consumer; it will forget them in time",
 			slog.String("queue", c.config.Queue), slog.String("consumer", c.config.Name), slog.Any("error", err))
 	}
 }
@@ -207,42 +235,5 @@ func within(d time.Duration, done <-chan struct{}) bool {
 		return true
 	case <-timer.C:
 		return false
-	}
-}
-
-const (
-	heartbeatPeriod = 10 * time.Second
-	heartbeatTTL    = 30 * time.Second
-)
-
-// heartbeat reports to the store that the consumer is alive.
-type heartbeat struct {
-	config Config
-	outage *outage
-}
-
-// Run beats until ctx ends.
-func (b *heartbeat) Run(ctx context.Context) {
-	ticker := time.NewTicker(heartbeatPeriod)
-	defer ticker.Stop()
-	for {
-		b.beat(ctx)
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (b *heartbeat) beat(ctx context.Context) {
-	call, end := context.WithTimeout(ctx, callTimeout)
-	defer end()
-	err := b.config.Store.Heartbeat(call, b.config.Queue, store.HeartbeatRequest{Consumer: b.config.Name, TTL: heartbeatTTL.Milliseconds()})
-	switch {
-	case err == nil:
-		b.outage.over("heartbeat")
-	case ctx.Err() == nil:
-		b.outage.begin("heartbeat", err)
 	}
 }

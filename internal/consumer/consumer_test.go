@@ -42,14 +42,14 @@ func TestCapacity_FollowsTheMeanTime(t *testing.T) {
 			t.Parallel()
 			c := newCapacity(Config{Concurrency: 10, Prefetch: test.prefetch, PrefetchBytes: 1, Partitions: 1})
 			for _, d := range test.busy {
-				if c.take(t.Context(), 0, 1) != 1 {
+				if take(t.Context(), c, 0, 1) != 1 {
 					t.Fatal("no permit")
 				}
 				c.claimed(0, 1, 0, false)
 				c.worked(d)
 				c.give(1)
 			}
-			if got := c.take(t.Context(), 0, 10_000); got != test.want {
+			if got := take(t.Context(), c, 0, 10_000); got != test.want {
 				t.Errorf("%d permits, want %d", got, test.want)
 			}
 		})
@@ -82,10 +82,25 @@ func TestLapse_LateLooksLowerTheWorkersInUse(t *testing.T) {
 			for _, late := range test.looks {
 				l.judgeLoad(late)
 			}
-			if got := s.capacity.take(t.Context(), 0, 10_000); got != test.want {
+			if got := take(t.Context(), s.capacity, 0, 10_000); got != test.want {
 				t.Errorf("%d permits, want %d", got, test.want)
 			}
 		})
+	}
+}
+
+// take waits for permits as a fetcher does.
+func take(ctx context.Context, c *capacity, partition, most int) int {
+	w, n := c.ask(partition, most)
+	if w == nil {
+		return n
+	}
+	select {
+	case n := <-w.granted:
+		return n
+	case <-ctx.Done():
+		c.leave(w)
+		return 0
 	}
 }
 
@@ -105,7 +120,7 @@ func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c := newCapacity(Config{Concurrency: 4, Partitions: 2})
-		if a, b := c.take(t.Context(), 0, store.MaxBatch), c.take(t.Context(), 1, store.MaxBatch); a != 2 || b != 2 {
+		if a, b := take(t.Context(), c, 0, store.MaxBatch), take(t.Context(), c, 1, store.MaxBatch); a != 2 || b != 2 {
 			t.Fatalf("%d and %d permits, want half each", a, b)
 		}
 		c.claimed(0, 2, 0, false)
@@ -114,12 +129,12 @@ func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 		order := make(chan string, 3)
 		for _, name := range []string{"first", "second"} {
 			go func() {
-				c.claimed(0, c.take(t.Context(), 0, store.MaxBatch), 0, false)
+				c.claimed(0, take(t.Context(), c, 0, store.MaxBatch), 0, false)
 				order <- name
 			}()
 			synctest.Wait()
 		}
-		go func() { order <- fmt.Sprint("left with ", c.take(ctx, 0, store.MaxBatch)) }()
+		go func() { order <- fmt.Sprint("left with ", take(ctx, c, 0, store.MaxBatch)) }()
 		synctest.Wait()
 		c.give(1)
 		if got := <-order; got != "first" {
@@ -146,11 +161,11 @@ func TestCapacity_GrantToAFetcherThatLeavesIsNotLost(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 { // often enough that both ways out of take occur
-		if n := c.take(ctx, 0, 3); n > 0 {
+		if n := take(ctx, c, 0, 3); n > 0 {
 			c.claimed(0, 0, 0, false)
 		}
 	}
-	if n := c.take(t.Context(), 0, store.MaxBatch); n != 4 {
+	if n := take(t.Context(), c, 0, store.MaxBatch); n != 4 {
 		t.Errorf("%d permits left of 4", n)
 	}
 }

@@ -60,7 +60,7 @@ func TestDispatch_EndGivesUpReservedSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		d := newDispatching(t, 2, Config{})
-		d.work.capacity.take(t.Context(), 0, store.MaxBatch)
+		take(t.Context(), d.work.capacity, 0, store.MaxBatch)
 		d.work.capacity.claimed(0, 0, 0, true) // more messages are due, so the slots are kept for the next claim
 		d.start()
 		if free := d.mayTake(2); free != 0 {

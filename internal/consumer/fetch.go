@@ -4,19 +4,10 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
-)
-
-const (
-	// guardPoll is the longest sleep of a fetcher, and of a caller that waits for messages: hints
-	// can be lost, and another consumer may have died while holding messages. With store.MinLease
-	// it ensures that those are delivered again within lease + 1 s.
-	guardPoll = 2 * time.Second
-	// breather is the least sleep after a claim that handed out nothing although messages are
-	// due. It prevents a busy loop.
-	breather = time.Millisecond
 )
 
 // fetch claims the messages of one partition.
@@ -28,6 +19,7 @@ type fetch struct {
 	outage    *outage
 	overdue   *overdue
 	gate      *gate
+	duty      *duty
 	wake      chan struct{}
 	number    uint64 // of the last claim
 	answered  int    // the most deliveries that a claim has handed out
@@ -42,7 +34,7 @@ func newFetch(c Config, index int, w *work, o *outage) *fetch {
 				w.capacity.claimLate(index)
 			}
 		}},
-		gate: w.gates[index],
+		gate: w.gates[index], duty: w.duties[index],
 		wake: make(chan struct{}, 1),
 	}
 }
@@ -59,22 +51,83 @@ func (f *fetch) ring() {
 // errors that retries do not end.
 func (f *fetch) Run(ctx, life context.Context) error {
 	for {
-		most := f.work.capacity.take(ctx, f.partition.Index, store.MaxBatch)
+		most := f.take(ctx)
 		if most == 0 {
 			return nil
 		}
-		wait, err := f.claim(ctx, life, most)
+		wait, some, err := f.claim(ctx, life, most)
 		if err != nil {
 			return err
 		}
-		if !f.sleep(ctx, wait) {
+		if some && f.duty.role(time.Now()) != onDuty {
+			f.standIn(ctx)
+		}
+		if !f.sleep(ctx, f.duty.pause(wait, some)) {
 			return nil
 		}
 	}
 }
 
-// claim claims up to most messages and returns for how long no more will be due.
-func (f *fetch) claim(ctx, life context.Context, most int) (time.Duration, error) {
+// take waits until permits are free, and calls for help while there are none; 0 if ctx ended.
+func (f *fetch) take(ctx context.Context) int {
+	waiter, most := f.work.capacity.ask(f.partition.Index, store.MaxBatch)
+	if most > 0 {
+		return most
+	}
+	timer := time.NewTimer(helpAfter)
+	defer timer.Stop()
+	for {
+		select {
+		case most := <-waiter.granted:
+			return most
+		case <-timer.C:
+			f.work.callForHelp(ctx, f.duty)
+			timer.Reset(helpEvery)
+		case <-ctx.Done():
+			f.work.capacity.leave(waiter)
+			return 0
+		}
+	}
+}
+
+// standIn makes the consumer act as if it were on duty, because it has found messages that the one on
+// duty should have claimed. That one, if it lives, must look at the partition to know when the leases
+// of these messages end.
+func (f *fetch) standIn(ctx context.Context) {
+	f.duty.act(helpFor)
+	f.work.notify(ctx, store.Event{Kind: store.EventHelp, Partition: f.partition.Index, Helpers: 1})
+}
+
+// hint makes the fetcher claim, if that is its role.
+func (f *fetch) hint() {
+	switch f.duty.role(time.Now()) {
+	case onDuty:
+		f.ring()
+	case standby:
+		f.ringLater()
+	case reserve:
+	}
+}
+
+// ringLater makes a consumer on standby claim, however many hints arrive meanwhile.
+func (f *fetch) ringLater() {
+	f.duty.mu.Lock()
+	defer f.duty.mu.Unlock()
+	if f.duty.delayed {
+		return
+	}
+	f.duty.delayed = true
+	time.AfterFunc(standbyAfter, func() {
+		f.duty.mu.Lock()
+		f.duty.delayed = false
+		f.duty.mu.Unlock()
+		f.ring()
+	})
+}
+
+// claim claims up to most messages. It returns for how long no more will be due, and whether there
+// were some.
+func (f *fetch) claim(ctx, life context.Context, most int) (wait time.Duration, some bool, err error) {
 	f.number++
 	request := store.ClaimRequest{
 		Consumer: f.config.Name, Number: f.number, Max: most,
@@ -88,20 +141,14 @@ func (f *fetch) claim(ctx, life context.Context, most int) (time.Duration, error
 	for i := range result.Deliveries {
 		bytes += size(&result.Deliveries[i])
 	}
-	some := len(result.Deliveries) > 0
+	some = len(result.Deliveries) > 0
 	if some {
 		f.work.accept(life, f.partition, result.Deliveries, began)
 	}
 	// Not earlier: until accept has them, deliveries must count as asked for, so that their slots
 	// stay reserved.
 	f.work.capacity.claimed(f.partition.Index, len(result.Deliveries), bytes, some && result.Wait == 0)
-	if err != nil {
-		return 0, err
-	}
-	if !some {
-		return min(max(result.Wait, breather), guardPoll), nil
-	}
-	return min(result.Wait, guardPoll), nil
+	return result.Wait, some, err
 }
 
 // ask repeats a claim until its outcome is known: after a new claim, deliveries of the old one
@@ -157,6 +204,7 @@ type wake struct {
 	outage   *outage
 	held     *holdings
 	fetchers []*fetch
+	arrive   *atomic.Bool // hints arrive
 }
 
 // Run watches until ctx ends.
@@ -180,16 +228,34 @@ func (w *wake) Run(ctx context.Context) {
 
 // pass does not block.
 func (w *wake) pass(e store.Event) {
-	switch e.Kind {
-	case store.EventWake:
-		if e.Partition >= 0 && e.Partition < len(w.fetchers) {
-			w.fetchers[e.Partition].ring()
-		}
-	case store.EventStop:
+	if e.Kind == store.EventStop {
 		w.held.cancel(e.ID)
-	case store.EventResync:
+		return
+	}
+	if e.Kind == store.EventResync || e.Kind == store.EventGap {
+		w.arrive.Store(e.Kind == store.EventResync)
 		for _, f := range w.fetchers {
+			f.hint()
+		}
+		return
+	}
+	if e.Partition < 0 || e.Partition >= len(w.fetchers) {
+		return
+	}
+	f := w.fetchers[e.Partition]
+	switch e.Kind {
+	case store.EventHelp:
+		if f.duty.help(e.Helpers) {
 			f.ring()
 		}
+	case store.EventReset:
+		f.ring()
+	case store.EventLeft:
+		if f.duty.role(time.Now()) == standby {
+			f.duty.act(beatPeriod + helpFor) // until all know who is on duty now
+			f.ring()
+		}
+	default:
+		f.hint()
 	}
 }

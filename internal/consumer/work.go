@@ -17,20 +17,25 @@ type work struct {
 	config   Config
 	capacity *capacity
 	held     *holdings
-	gates    []*gate // of the partitions
+	gates    []*gate      // of the partitions
+	duties   []*duty      // likewise
+	hints    *atomic.Bool // the store's hints arrive
 	settler  *settler
 
 	backlog  *backlog
 	workers  sync.WaitGroup
 	settling sync.WaitGroup
-	running  atomic.Int64 // handlers that run
+	notices  sync.WaitGroup // events for other consumers that are being sent
+	running  atomic.Int64   // handlers that run
 	stopping <-chan struct{}
 }
 
 func newWork(c Config, held *holdings, s *settler) *work {
 	waiting := newBacklog(&s.capacity.bytes)
 	s.capacity.queued = waiting.len
+	hints := new(atomic.Bool)
 	return &work{
+		hints: hints, duties: newDuties(c.Partitions, hints),
 		config: c, capacity: s.capacity, held: held, gates: newGates(c, held), settler: s,
 		backlog: waiting,
 	}
@@ -302,6 +307,27 @@ func (w *work) report(h *Held, err error) {
 	}
 	if w.config.AtMostOnce {
 		w.config.Log.Warn("dueq: handler failed, the message is lost", attributes(h, slog.Any("error", err))...)
+	}
+}
+
+// notify sends an event to the other consumers. It does not wait.
+func (w *work) notify(ctx context.Context, e store.Event) {
+	w.notices.Go(func() {
+		ctx, end := context.WithTimeout(context.WithoutCancel(ctx), noticeTimeout)
+		defer end()
+		if err := w.config.Store.Notify(ctx, w.config.Queue, e); err != nil {
+			w.config.Log.Debug("dueq: could not notify the other consumers", slog.String("queue", w.config.Queue), slog.Any("error", err))
+		}
+	})
+}
+
+// noticeTimeout is how long a notice may take. One that is late is of no use.
+const noticeTimeout = time.Second
+
+// callForHelp calls other consumers of a partition, unless they have been called lately.
+func (w *work) callForHelp(ctx context.Context, d *duty) {
+	if n := d.calls(); n > 0 {
+		w.notify(ctx, store.Event{Kind: store.EventHelp, Partition: d.partition, Helpers: n})
 	}
 }
 

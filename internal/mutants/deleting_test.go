@@ -35,11 +35,6 @@ func ofDeleting() []mutant {
 			embeddedPkg, suite,
 		},
 		{
-			"consumers of a deleted queue stay known", embeddedDir + "deletequeue.go",
-			"\ts.members.forget(queue)\n", "",
-			embeddedPkg, suite,
-		},
-		{
 			"messages of a deleted queue are counted for good", embeddedDir + "deletequeue.go",
 			"\t\tall.each(s.live.drop)\n", "\t\t_ = all\n",
 			embeddedPkg, suite,
@@ -114,11 +109,6 @@ func ofDeletingInRedis() []mutant {
 		{
 			"a partition that is made again expires", scriptsDir + "lib/create.lua",
 			"  redis.call('PERSIST', KEYS[1])\n", "",
-			redisPkg, suite,
-		},
-		{
-			"consumers of a deleted queue stay in Redis", scriptsDir + "deletequeue.lua",
-			"redis.call('UNLINK', KEYS[1], KEYS[2])", "redis.call('UNLINK', KEYS[1])",
 			redisPkg, suite,
 		},
 		{

@@ -31,9 +31,8 @@ func (s *Store) DeleteQueue(ctx context.Context, queue string, r store.DeleteReq
 	if err != nil {
 		return err
 	}
-	s.members.forget(queue)
 	for index := range remains {
-		s.watchers.notify(queue, store.Event{Kind: store.EventWake, Partition: index})
+		s.watchers.notify(queue, store.Event{Kind: store.EventReset, Partition: index})
 	}
 	if s.log == nil {
 		return nil

@@ -190,7 +190,7 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 	all := make([]store.Stats, len(names))
 	for i, name := range names {
 		settings, shards := s.shards(name)
-		all[i] = store.Stats{Queue: name, Settings: settings, Consumers: s.members.live(name, s.clock())}
+		all[i] = store.Stats{Queue: name, Settings: settings, Consumers: len(s.members.live(name, s.clock()))}
 		for _, part := range shards {
 			part.addTo(&all[i], s.clock)
 		}
@@ -261,13 +261,40 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	return settings, nil
 }
 
-// Heartbeat sets how long a consumer counts as live. The queue need not exist and is not
-// created.
-func (s *Store) Heartbeat(ctx context.Context, queue string, r store.HeartbeatRequest) error {
-	if err := s.usable(ctx, store.ValidateQueue(queue), r.Validate()); err != nil {
+// Beat keeps a client's consumers alive. Their queues need not exist and are not created.
+func (s *Store) Beat(ctx context.Context, r store.BeatRequest) (store.BeatResult, error) {
+	if err := s.usable(ctx, r.Validate()); err != nil {
+		return store.BeatResult{}, err
+	}
+	return s.members.beat(r, s.clock), nil
+}
+
+// Duties returns the duties of consumers.
+func (s *Store) Duties(ctx context.Context, r []store.DutyRequest) ([]store.Duties, error) {
+	if err := s.usable(ctx, store.ValidateDuties(r)); err != nil {
+		return nil, err
+	}
+	all := make([]store.Duties, len(r))
+	for i := range r {
+		all[i] = s.members.duties(r[i])
+	}
+	return all, nil
+}
+
+// Members returns the live consumers of a queue in order.
+func (s *Store) Members(ctx context.Context, queue string) ([]store.Member, error) {
+	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {
+		return nil, err
+	}
+	return s.members.live(queue, s.clock()), nil
+}
+
+// Notify notifies the watchers of a queue.
+func (s *Store) Notify(ctx context.Context, queue string, e store.Event) error {
+	if err := s.usable(ctx, store.ValidateQueue(queue), e.ValidateNotice()); err != nil {
 		return err
 	}
-	s.members.beat(queue, r.Consumer, r.TTL, s.clock)
+	s.watchers.notify(queue, e)
 	return nil
 }
 
@@ -282,14 +309,6 @@ func (s *Store) Now(ctx context.Context, p store.Partition) (int64, error) {
 // Leave does nothing: what is remembered of a consumer is small, and forgotten in time.
 func (s *Store) Leave(ctx context.Context, p store.Partition, r store.LeaveRequest) error {
 	return s.usable(ctx, p.Validate(), r.Validate())
-}
-
-// Consumers returns the live consumers of a queue in order.
-func (s *Store) Consumers(ctx context.Context, queue string) ([]string, error) {
-	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {
-		return nil, err
-	}
-	return s.members.names(queue, s.clock()), nil
 }
 
 // Watch calls notify, in the goroutine of the caller, for the events of a queue,

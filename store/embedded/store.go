@@ -71,7 +71,7 @@ func newStore(c Config) *Store {
 	}
 	return &Store{
 		clock:    func() instant { return instantOf(now()) },
-		members:  members{byQueue: make(map[string]map[string]int64)},
+		members:  newMembers(),
 		watchers: watchers{byQueue: make(map[string]map[*watcher]struct{})},
 		closed:   make(chan struct{}),
 		queues:   make(map[string]*queue),

@@ -148,26 +148,20 @@ func TestWatch_EndsWithItsContextOrTheStore(t *testing.T) {
 	})
 }
 
-func TestHeartbeat_ConsumersAreListedUntilTheyLeaveOrExpire(t *testing.T) {
+// Of clients that are gone nothing is left.
+func TestBeat_NothingIsLeftOfClientsThatAreGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
-	beat := func(name string, ttl int64) []string {
+	beat := func(client string, ttl int64) {
 		t.Helper()
-		r.must(r.Heartbeat(t.Context(), r.p.Queue, store.HeartbeatRequest{Consumer: name, TTL: ttl}))
-		live, err := r.Consumers(t.Context(), r.p.Queue)
+		_, err := r.Beat(t.Context(), store.BeatRequest{Client: client, TTL: ttl, Join: []store.Member{{Queue: r.p.Queue, Consumer: client}}})
 		r.must(err)
-		return live
 	}
 	beat("b", 1000)
-	if got := beat("a", 5000); !slices.Equal(got, []string{"a", "b"}) {
-		t.Errorf("got %v, want a and b", got)
-	}
+	beat("a", 5000)
 	r.clock.move(time.Second)
-	r.push(message(1))
-	if got := r.stats().Consumers; got != 1 {
-		t.Errorf("%d consumers, want 1: b is silent", got)
-	}
-	if got := beat("a", 0); len(got) != 0 || len(r.members.byQueue) != 0 {
-		t.Errorf("got %v: a has left, b is silent", got)
+	beat("a", 0)
+	if len(r.members.clients)+len(r.members.queues) != 0 {
+		t.Errorf("a has left and b is silent, but there are %d clients and %d queues", len(r.members.clients), len(r.members.queues))
 	}
 }

@@ -73,21 +73,3 @@ func TestScripts_BacklogsDoNotBlockOthers(t *testing.T) {
 		return err
 	})
 }
-
-// The cost and the reply of a heartbeat do not depend on the number of consumers.
-func TestHeartbeat_ReturnsNothing(t *testing.T) {
-	t.Parallel()
-	r := sharedRig(t)
-	for _, consumer := range []string{"a", "b", "c"} {
-		r.must(r.Heartbeat(r.ctx(), r.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: 60_000}))
-	}
-	reply, err := r.run(r.ctx(), call{
-		op: "heartbeat", queue: r.p.Queue, script: r.scripts["heartbeat"],
-		keys: []string{r.membersKey(r.p.Queue)}, args: []any{"a", 60_000, membersTTL},
-	})
-	r.must(err)
-	r.want("reply", reply, []any{})
-	names, err := r.Consumers(r.ctx(), r.p.Queue)
-	r.must(err)
-	r.want("consumers", names, []string{"a", "b", "c"})
-}

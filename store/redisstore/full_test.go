@@ -24,11 +24,10 @@ func isOOM(err error) bool { return errors.Is(permanent(err), store.ErrQueueFull
 func TestFull_ANewStoreNeedsNoMemory(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(r *rig){
-		"all is there":     func(*rig) {},
-		"meta is lost":     func(r *rig) { r.must(r.rdb.Del(r.ctx(), r.metaKey("q")).Err()) },
-		"side is lost":     func(r *rig) { r.must(r.rdb.Del(r.ctx(), r.key("side")).Err()) },
-		"queues are lost":  func(r *rig) { r.must(r.rdb.Del(r.ctx(), r.queuesKey()).Err()) },
-		"members are lost": func(r *rig) { r.must(r.rdb.Del(r.ctx(), r.membersKey("q")).Err()) },
+		"all is there":    func(*rig) {},
+		"meta is lost":    func(r *rig) { r.must(r.rdb.Del(r.ctx(), r.metaKey("q")).Err()) },
+		"side is lost":    func(r *rig) { r.must(r.rdb.Del(r.ctx(), r.key("side")).Err()) },
+		"queues are lost": func(r *rig) { r.must(r.rdb.Del(r.ctx(), r.queuesKey()).Err()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +59,11 @@ func (r *rig) drain(ms []store.Message) {
 	r.want("watch", (<-heard).Kind, store.EventResync)
 	stop()
 	r.must(<-done)
-	r.must(r.Heartbeat(r.ctx(), "q", store.HeartbeatRequest{Consumer: "c", TTL: 1000}))
+	join := []store.Member{{Queue: "q", Consumer: "c"}}
+	r.want("beat", r.beat(store.BeatRequest{Client: "x", TTL: 1000, Join: join}).Unknown, true)
+	duties, err := r.Duties(r.ctx(), []store.DutyRequest{{Queue: "q", Consumer: "c", Partitions: 1}})
+	r.must(err)
+	r.want("duties", duties, []store.Duties{{Consumers: 1, Index: 0, Owners: []int{0}}})
 	for i, v := range []store.Verdict{storetest.Extend, store.Release, store.Nack, store.Reject, store.Ack} {
 		ds := r.claim(2)
 		r.want(string(v), r.settle(v, ds...), []store.Code{store.CodeOK, store.CodeOK})

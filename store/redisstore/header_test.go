@@ -98,7 +98,7 @@ func TestScripts_CountsAreArguments(t *testing.T) {
 	counts := map[string]int{
 		"nack": 1, "release": 1, "snooze": 1, "again": 1, "part": 1, "reject": 1, "extend": 1, "start": 1,
 		"redrive": 6, "reschedule": 6,
-		"push": 4, "next": 4,
+		"push": 4, "next": 4, "beat": 6, "duties": 1,
 	}
 	for name, s := range library() {
 		h, err := parseHeader(readScript(name + ".lua"))

@@ -39,13 +39,27 @@ func (s *Store) partitionKeys(p store.Partition, n int) []string {
 // metaKey is a hash: the settings of a queue.
 func (s *Store) metaKey(queue string) string { return s.config.Prefix + ":{" + queue + "}:meta" }
 
-// membersKey is a zset: consumer -> the instant until which it counts as alive.
-func (s *Store) membersKey(queue string) string { return s.config.Prefix + ":{" + queue + "}:members" }
+// clientsKeys are the keys with the clients and their consumers, in the order in which the scripts
+// number them. All are in one slot. No queue has their hash tag, because its name begins with a
+// letter or a digit.
+//
+//	beats     zset: client -> the instant until which it counts as alive
+//	members   zset: "queue consumer client" of the consumers that have joined, all with the same score
+//	byclient  zset: "client queue consumer" of all consumers, likewise
+//	changes   zset: queue -> version at which its consumers have last changed
+//	duties    hash: queue -> who is on duty
+//	trials    zset: "queue consumer client" of the consumers on trial
+type clientsKeys struct{ beats, members, byClient, changes, duties, trials string }
+
+func (s *Store) clientsKeys() clientsKeys {
+	tag := s.config.Prefix + ":{.clients}:"
+	return clientsKeys{tag + "beats", tag + "members", tag + "byclient", tag + "changes", tag + "duties", tag + "trials"}
+}
 
 // queuesKey is a set: the names of all queues.
 func (s *Store) queuesKey() string { return s.config.Prefix + ":queues" }
 
-// eventsChannel carries "wake p" and "stop p id".
+// eventsChannel carries "wake p", "stop p id", "help p n", "left p" and "reset p".
 func (s *Store) eventsChannel(queue string) string {
 	return s.config.Prefix + ":{" + queue + "}:events"
 }

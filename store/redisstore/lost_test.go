@@ -142,18 +142,6 @@ func TestConfigure_DoesNotMakeAQueueThatMayExist(t *testing.T) {
 	r.want("meta", rdb.Exists(r.ctx(), r.metaKey("q")).Val(), 0)
 }
 
-func TestHeartbeat_ListsTheQueueAgain(t *testing.T) {
-	t.Parallel()
-	r := sharedRig(t)
-	r.configure(store.Change{Create: true})
-	r.must(r.rdb.Del(r.ctx(), r.queuesKey()).Err())
-	err := r.Heartbeat(r.ctx(), "q", store.HeartbeatRequest{Consumer: "c", TTL: 1000})
-	r.must(err)
-	all, err := r.Stats(r.ctx(), "")
-	r.must(err)
-	r.want("queues", len(all), 1)
-}
-
 // When settings are restored, that is logged once.
 func TestPush_RestoredSettingsAreLogged(t *testing.T) {
 	t.Parallel()

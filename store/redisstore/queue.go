@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
-	"slices"
 	"strconv"
-	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -132,42 +129,6 @@ func keptDone(s queueSettings) string {
 	return fmt.Sprintf("%d %d", s.History, s.DonePerPartition())
 }
 
-const listTimeout = time.Second
-
-// Heartbeat implements store.Store.
-func (s *Store) Heartbeat(ctx context.Context, queue string, r store.HeartbeatRequest) error {
-	if err := firstError(store.ValidateQueue(queue), r.Validate()); err != nil {
-		return err
-	}
-	if _, err := s.members(ctx, "heartbeat", queue, r.Consumer, r.TTL); err != nil || r.TTL == 0 {
-		return err
-	}
-	// The set of queues may have been lost without anything else of the queue. It serves
-	// only to list queues, so an error must not look like one of the heartbeat, nor may a
-	// server that hangs delay the end of a consumer for long.
-	ctx, end := context.WithTimeout(ctx, listTimeout)
-	defer end()
-	if err := s.listAgain(ctx, queue); err != nil {
-		s.config.Logger.DebugContext(ctx, "dueq: could not list the queue; the next heartbeat tries again",
-			slog.String("queue", queue), slog.Any("error", err))
-	}
-	return nil
-}
-
-// listAgain enters a queue into the set of queues, unless it was deleted: its consumers may
-// not know that yet.
-func (s *Store) listAgain(ctx context.Context, queue string) error {
-	_, found, err := s.meta(ctx, "heartbeat", queue)
-	if err != nil || !found {
-		return err
-	}
-	return s.list(ctx, "heartbeat", queue)
-}
-
-// membersTTL is how long the consumers of a queue are kept when none of them reports, in s:
-// longer than any ttl of a heartbeat.
-const membersTTL = 2 * store.MaxLease / 1000
-
 // Leave implements store.Store. Calls of several partitions that are made at the same time
 // share pipelines.
 func (s *Store) Leave(ctx context.Context, p store.Partition, r store.LeaveRequest) error {
@@ -181,33 +142,4 @@ func (s *Store) Leave(ctx context.Context, p store.Partition, r store.LeaveReque
 	}
 	_, err := s.run(ctx, c)
 	return err
-}
-
-// Consumers implements store.Store.
-func (s *Store) Consumers(ctx context.Context, queue string) ([]string, error) {
-	if err := store.ValidateQueue(queue); err != nil {
-		return nil, err
-	}
-	return s.members(ctx, "consumers", queue, "", 0)
-}
-
-// members reports that a consumer is alive, or with an empty name returns those that are.
-func (s *Store) members(ctx context.Context, op, queue, consumer string, ttl int64) ([]string, error) {
-	got, err := s.run(ctx, call{
-		op: op, queue: queue, script: s.scripts["heartbeat"],
-		keys: []string{s.membersKey(queue)}, args: []any{consumer, ttl, membersTTL},
-	})
-	if err != nil {
-		return nil, err
-	}
-	fields, ok := got.([]any)
-	if !ok {
-		return nil, fail(op, queue, unexpected(got))
-	}
-	names := make([]string, len(fields))
-	for i, f := range fields {
-		names[i] = text(f)
-	}
-	slices.Sort(names)
-	return names, nil
 }

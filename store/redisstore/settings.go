@@ -240,7 +240,7 @@ func (s *Store) changeOnce(ctx context.Context, op, queue string, c store.Change
 	}
 	if inMeta == 0 && (c.Create || base.Version > 0) {
 		// The name is listed before the queue is made, so that no queue is unlisted. When its
-		// partitions exist, listing can wait for a heartbeat: at maxmemory it is refused.
+		// partitions exist, listing can wait for a beat: at maxmemory it is refused.
 		if err := s.list(ctx, op, queue); err != nil && !stored {
 			return queueSettings{}, false, err
 		}

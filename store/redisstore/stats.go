@@ -72,7 +72,7 @@ func (s *Store) queueStats(ctx context.Context, queue string) (store.Stats, erro
 	if settings.Version == 0 || settings.gone() {
 		return store.Stats{}, fail("stats", queue, store.ErrNotFound)
 	}
-	consumers, err := s.members(ctx, "stats", queue, "", 0)
+	consumers, err := s.members(ctx, "stats", queue)
 	if err != nil {
 		return store.Stats{}, err
 	}

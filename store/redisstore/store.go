@@ -40,11 +40,12 @@ type Store struct {
 	closing chan struct{} // closed by Close
 	close   sync.Once
 
-	servers sync.Map // address -> *inspection
-	idle    idleClaims
-	known   sync.Map // queue -> *knownSettings: the latest that this Store has seen
-	tidy    *idle.Ticker
-	began   time.Time
+	servers  sync.Map // address -> *inspection
+	idle     idleClaims
+	consumed consumed
+	known    sync.Map // queue -> *knownSettings: the latest that this Store has seen
+	tidy     *idle.Ticker
+	began    time.Time
 }
 
 var _ store.Store = (*Store)(nil)
@@ -75,7 +76,7 @@ func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 	}
 	s := &Store{
 		rdb: rdb, config: c, scripts: library(), pipelines: newPipelines(rdb), closing: make(chan struct{}),
-		began: time.Now(),
+		began: time.Now(), consumed: consumed{members: map[store.Member]bool{}},
 	}
 	s.tidy = s.newTidy()
 	return s, nil

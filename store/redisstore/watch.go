@@ -39,6 +39,7 @@ func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event
 		subscribed, err := s.listen(ctx, queue, notify)
 		if subscribed {
 			attempt, logged = 0, false
+			notify(store.Event{Kind: store.EventGap})
 		}
 		if s.closed.Load() {
 			return store.ErrClosed
@@ -131,21 +132,51 @@ func (s *Store) keepAlive(ctx context.Context, sub *redis.PubSub, heard <-chan s
 	}
 }
 
-// parseEvent reads "wake p" or "stop p id".
+// Notify implements store.Store. For a user without permission for the channel it does nothing:
+// events are hints.
+func (s *Store) Notify(ctx context.Context, queue string, e store.Event) error {
+	if err := firstError(store.ValidateQueue(queue), e.ValidateNotice()); err != nil {
+		return err
+	}
+	channel := s.eventsChannel(queue)
+	if err := s.start(ctx, "notify", queue, channel); err != nil {
+		return err
+	}
+	_, err := s.repeat(ctx, "notify", queue, func(int) (any, error) {
+		return s.rdb.Publish(ctx, channel, eventText(e)).Result()
+	})
+	if redis.HasErrorPrefix(err, "NOPERM") {
+		return nil
+	}
+	return err
+}
+
+func eventText(e store.Event) string {
+	text := string(e.Kind) + " " + strconv.Itoa(e.Partition)
+	if e.Kind == store.EventHelp {
+		text += " " + strconv.Itoa(e.Helpers)
+	}
+	return text
+}
+
+// parseEvent reads "wake p", "stop p id", "help p n", "left p" or "reset p".
 func parseEvent(payload string) (store.Event, bool) {
 	kind, rest, _ := strings.Cut(payload, " ")
-	index, id, _ := strings.Cut(rest, " ")
+	index, more, _ := strings.Cut(rest, " ")
 	p, err := strconv.Atoi(index)
 	e := store.Event{Kind: store.EventKind(kind), Partition: p}
 	if err != nil || p < 0 || p >= store.MaxPartitions {
 		return store.Event{}, false
 	}
 	switch e.Kind {
-	case store.EventWake:
-		return e, id == ""
+	case store.EventWake, store.EventLeft, store.EventReset:
+		return e, more == ""
 	case store.EventStop:
-		e.ID, err = store.ParseID(id)
+		e.ID, err = store.ParseID(more)
 		return e, err == nil
+	case store.EventHelp:
+		e.Helpers, err = strconv.Atoi(more)
+		return e, err == nil && e.ValidateNotice() == nil
 	default:
 		return store.Event{}, false
 	}

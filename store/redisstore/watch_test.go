@@ -49,9 +49,11 @@ func TestWatch_SubscribesAgainAfterADisconnect(t *testing.T) {
 	r.push(r.messages(1, 10)...)
 	r.want("push", <-events, store.Event{Kind: store.EventWake})
 	r.must(r.rdb.Do(r.ctx(), "CLIENT", "KILL", "TYPE", "pubsub").Err())
-	r.want("after a cut", (<-events).Kind, store.EventResync)
+	r.want("after a cut", []store.EventKind{(<-events).Kind, (<-events).Kind}, []store.EventKind{store.EventGap, store.EventResync})
 	server.Restart(t)
-	r.want("after a restart", (<-events).Kind, store.EventResync)
+	r.want("after a restart", []store.EventKind{(<-events).Kind, (<-events).Kind}, []store.EventKind{store.EventGap, store.EventResync})
+	r.must(r.Notify(ctx, "q", store.Event{Kind: store.EventHelp, Partition: 5, Helpers: 3}))
+	r.want("a call for help", <-events, store.Event{Kind: store.EventHelp, Partition: 5, Helpers: 3})
 	cancel()
 	r.must(<-done)
 }

@@ -258,7 +258,16 @@ func badManages() []bad {
 		badConfigure("too many done messages", store.Change{MaxHistory: pointer(int64(store.MaxHistory + 1))}, "max history", "1000001"),
 		badConfigure("negative max dead", store.Change{MaxDead: pointer(int64(-1))}, "max dead", "-1"),
 		badConfigure("negative max messages", store.Change{MaxMessages: pointer(int64(-1))}, "max messages", "-1"),
-		badHeartbeat("negative ttl", "c", -1, "ttl", "-1"),
+		badBeat("negative ttl", store.BeatRequest{Client: "c", TTL: -1}, "ttl", "-1"),
+		badBeat("negative version", store.BeatRequest{Client: "c", Known: -1}, "known", "-1"),
+		badBeat("501 consumers", store.BeatRequest{Client: "c", Join: make([]store.Member, 300), Leave: make([]store.Member, 201)}, "consumers", "501", "500"),
+		badDuties("of none", nil, "consumers", "0", "500"),
+		badDuties("of 501 consumers", make([]store.DutyRequest, 501), "consumers", "501", "500"),
+		badDuties("of no partition", []store.DutyRequest{{Queue: "orders", Consumer: "c"}}, "partitions", "0", "1024"),
+		badNotice("help of none", store.Event{Kind: store.EventHelp}, "helpers", "0", "1000"),
+		badNotice("help of too many", store.Event{Kind: store.EventHelp, Helpers: store.MaxRanked + 1}, "helpers", "1001", "1000"),
+		badNotice("of another kind", store.Event{Kind: store.EventWake}, "event", "wake"),
+		badNotice("of no partition", store.Event{Kind: store.EventLeft, Partition: -1}, "partition", "-1", "1023"),
 		badLeave("leave of none", nil, "consumers", "0"),
 		badLeave("leave of too many", make([]string, store.MaxBatch+1), "consumers", "501"),
 		badCheck("limit 0", store.CheckRequest{}, "limit", "0", "1000"),
@@ -326,10 +335,16 @@ func badConfigure(name string, c store.Change, field string, says ...string) bad
 	return bad{name, func(ctx context.Context, g *rig) error { _, err := g.s.Configure(ctx, g.p.Queue, c); return err }, store.ErrInvalid, field, says}
 }
 
-func badHeartbeat(name, consumer string, ttl int64, field string, says ...string) bad {
-	return bad{name, func(ctx context.Context, g *rig) error {
-		return g.s.Heartbeat(ctx, g.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl})
-	}, store.ErrInvalid, field, says}
+func badBeat(name string, r store.BeatRequest, field string, says ...string) bad {
+	return bad{"beat: " + name, func(ctx context.Context, g *rig) error { _, err := g.s.Beat(ctx, r); return err }, store.ErrInvalid, field, says}
+}
+
+func badDuties(name string, r []store.DutyRequest, field string, says ...string) bad {
+	return bad{"duties " + name, func(ctx context.Context, g *rig) error { _, err := g.s.Duties(ctx, r); return err }, store.ErrInvalid, field, says}
+}
+
+func badNotice(name string, e store.Event, field string, says ...string) bad {
+	return bad{"notice: " + name, func(ctx context.Context, g *rig) error { return g.s.Notify(ctx, g.p.Queue, e) }, store.ErrInvalid, field, says}
 }
 
 func badLeave(name string, consumers []string, field string, says ...string) bad {
@@ -365,7 +380,7 @@ func badPartition(p store.Partition, field string) bad {
 		there := g.at(p.Queue, p.Index)
 		var all []error
 		for _, c := range there.calls() {
-			whole := slices.Contains([]string{"stats", "configure", "delete queue", "heartbeat", "consumers"}, c.name) // these calls are about a queue
+			whole := slices.Contains([]string{"stats", "configure", "delete queue", "beat", "duties", "members", "notify"}, c.name) // these calls are about a queue
 			if whole && (field == "partition" || p.Queue == "" && c.name == "stats") {
 				continue
 			}
@@ -386,7 +401,11 @@ func badCaller(name string) []bad {
 	}
 	return []bad{
 		badClaim("consumer "+said, "consumer", func(r *store.ClaimRequest) { r.Consumer = name }, said),
-		badHeartbeat("consumer "+said, name, 1000, "consumer", said),
+		badBeat("client "+said, store.BeatRequest{Client: name}, "client", said),
+		badBeat("consumer "+said, store.BeatRequest{Client: "c", Join: []store.Member{{Queue: "orders", Consumer: name}}}, "consumer", said),
+		badBeat("consumer on trial "+said, store.BeatRequest{Client: "c", Trial: []store.Member{{Queue: "orders", Consumer: name}}}, "consumer", said),
+		badBeat("consumer that leaves "+said, store.BeatRequest{Client: "c", Leave: []store.Member{{Queue: "orders", Consumer: name}}}, "consumer", said),
+		badDuties("of consumer "+said, []store.DutyRequest{{Queue: "orders", Consumer: name, Partitions: 1}}, "consumer", said),
 		badLeave("consumer "+said, []string{"c", name}, "consumer", said),
 		{"caller " + said, func(ctx context.Context, g *rig) error {
 			_, cancel := g.s.Cancel(ctx, g.p, store.CancelRequest{Caller: name, Number: 1, Refs: []store.Ref{byKey("k")}})

@@ -68,14 +68,22 @@ func (g *rig) calls() []call {
 		{"delete queue", func(ctx context.Context) error {
 			return g.s.DeleteQueue(ctx, g.p.Queue, store.DeleteRequest{Force: true})
 		}},
-		{"heartbeat", func(ctx context.Context) error {
-			return g.s.Heartbeat(ctx, g.p.Queue, store.HeartbeatRequest{Consumer: "c", TTL: 1000})
+		{"beat", func(ctx context.Context) error {
+			_, err := g.s.Beat(ctx, store.BeatRequest{Client: "x", TTL: 1000, Join: joins(g.p.Queue, "c")})
+			return err
+		}},
+		{"duties", func(ctx context.Context) error {
+			_, err := g.s.Duties(ctx, []store.DutyRequest{{Queue: g.p.Queue, Consumer: "c", Partitions: 1}})
+			return err
+		}},
+		{"notify", func(ctx context.Context) error {
+			return g.s.Notify(ctx, g.p.Queue, store.Event{Kind: store.EventLeft, Partition: g.p.Index})
 		}},
 		{"leave", func(ctx context.Context) error {
 			return g.s.Leave(ctx, g.p, store.LeaveRequest{Consumers: []string{"c"}})
 		}},
 		{"now", func(ctx context.Context) error { _, err := g.s.Now(ctx, g.p); return err }},
-		{"consumers", func(ctx context.Context) error { _, err := g.s.Consumers(ctx, g.p.Queue); return err }},
+		{"members", func(ctx context.Context) error { _, err := g.s.Members(ctx, g.p.Queue); return err }},
 		{"check", func(ctx context.Context) error {
 			_, err := g.s.Check(ctx, g.p, store.CheckRequest{Limit: 1})
 			return err

@@ -3,7 +3,6 @@ package storetest
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/dueq-dev/dueq/store"
@@ -218,47 +217,4 @@ func testStatsAll(g *rig) {
 	names, err := g.s.Queues(g.t.Context())
 	g.noError("queues", err)
 	g.wantEqual("names", names, want)
-}
-
-func consumers() []testCase {
-	return []testCase{
-		{"RegisterAndLeave", "", testHeartbeat},
-		{"RegistrationExpires", "", testHeartbeatTimeout},
-	}
-}
-
-func (g *rig) heartbeat(consumer string, ttl int64) []string {
-	g.t.Helper()
-	g.noError("heartbeat", g.s.Heartbeat(g.t.Context(), g.p.Queue, store.HeartbeatRequest{Consumer: consumer, TTL: ttl}))
-	names, err := g.s.Consumers(g.t.Context(), g.p.Queue)
-	g.noError("consumers", err)
-	return names
-}
-
-func testHeartbeat(g *rig) {
-	g.configure(store.Change{Create: true})
-	g.wantEqual("consumers", g.heartbeat("b", hour), []string{"b"})
-	g.wantEqual("consumers", g.heartbeat("a", hour), []string{"a", "b"})
-	g.wantEqual("consumers", g.heartbeat("C", hour), []string{"C", "a", "b"})
-	g.wantEqual("repeated", g.heartbeat("a", hour), []string{"C", "a", "b"})
-	g.wantEqual("count", g.stats().Consumers, 3)
-	refunds := g.at("refunds", 0)
-	refunds.configure(store.Change{Create: true})
-	g.wantEqual("of another queue", refunds.heartbeat("z", hour), []string{"z"})
-	g.wantEqual("after leaving", g.heartbeat("b", 0), []string{"C", "a"})
-	g.wantEqual("leaving repeated", g.heartbeat("b", 0), []string{"C", "a"})
-	g.wantEqual("count", g.stats().Consumers, 2)
-}
-
-func testHeartbeatTimeout(g *rig) {
-	g.configure(store.Change{Create: true})
-	g.heartbeat("dying", 40)
-	g.heartbeat("living", hour)
-	g.pass(41 * time.Millisecond)
-	names := g.heartbeat("c", hour)
-	if slices.Contains(names, "dying") {
-		g.t.Fatalf("consumers %v: the registration of one has expired", names)
-	}
-	g.wantEqual("consumers", names, []string{"c", "living"})
-	g.wantEqual("count", g.stats().Consumers, 2)
 }

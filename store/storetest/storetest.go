@@ -119,7 +119,7 @@ func Run(t *testing.T, open func(t *testing.T) Harness) {
 		{"SettingsByVersion", settingsByVersion()},
 		{"DeleteQueue", deletion()},
 		{"Stats", statistics()},
-		{"Consumers", consumers()},
+		{"Members", membersCases()},
 		{"Events", events()},
 		{"Lifecycle", lifecycle()},
 		{"BadInput", badInput()},

@@ -9,7 +9,7 @@
 -- KEYS[7] done zset
 -- KEYS[8] past hash
 -- ARGV[1] channel | text | - | PFX:{q}:events
--- ARGV[2] wake | text | - | "wake p"
+-- ARGV[2] event | text | - | "reset p"
 -- ARGV[3] version | int | ms | of the settings that keep pushes out, so that what is empty stays empty
 -- ARGV[4] force | 1 or 0 | - | 1: with all messages; 0: only if there are none
 -- ARGV[5] ttl | int | s | how long what is left of the partition is kept
@@ -17,7 +17,7 @@
 -- CODES -
 -- COST O(1), however many messages there are: their memory is freed by another thread; 9 redis.calls
 -- RETRY safe: a repetition finds what the first call has left
--- EMITS wake, so that consumers learn of it
+-- EMITS reset, so that consumers notice it
 -- USES partition leased
 local last = string.format('%d', ARGV[3] + 1)
 if partition_version == last and not partition_layout then return 0 end

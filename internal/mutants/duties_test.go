@@ -1,0 +1,131 @@
+package mutants
+
+// ofDuties are mistakes in how the consumers of a queue share the work of looking at it.
+func ofDuties() []mutant {
+	const (
+		dutyFile, fetchFile, rosterFile = consumerDir + "duty.go", consumerDir + "fetch.go", consumerDir + "roster.go"
+		many                            = "TestConsume_(IdleCalls|CallsOfALone|Flood|BusyConsumer|Hung|DutyMoves|AllNotice|WrongDuties|CrashingProcess)"
+	)
+	return []mutant{
+		{
+			"every consumer takes itself for the one on duty", dutyFile,
+			"\tif distance == 0 {\n\t\treturn onDuty", "\tif distance >= 0 {\n\t\treturn onDuty",
+			rootPkg, many,
+		},
+		{
+			"the reserve looks as often as the standby", dutyFile,
+			"spread(most * time.Duration(consumers))", "spread(most * time.Duration(min(consumers, 1)))",
+			rootPkg, many,
+		},
+		{
+			"a quiet partition is looked at as often as a busy one", dutyFile,
+			"\t\tmost = quietPoll\n", "\t\tmost = guardPoll\n",
+			rootPkg, many,
+		},
+		{
+			"the standby does not look", dutyFile,
+			"return min(wait+standbyAfter, spread(most))", "return time.Hour",
+			rootPkg, many,
+		},
+		{
+			"hints do not reach the standby", fetchFile,
+			"\t\tf.ringLater()\n", "\t\tbreak\n",
+			rootPkg, many,
+		},
+		{
+			"a consumer without a free handler does not call for help", fetchFile,
+			"\t\t\tf.work.callForHelp(ctx, f.duty)\n", "",
+			rootPkg, many,
+		},
+		{
+			"calls for help do not widen", dutyFile,
+			"min(max(1, 2*distance), consumers-1, store.MaxRanked)", "min(1, consumers-1, store.MaxRanked)",
+			rootPkg, many,
+		},
+		{
+			"a consumer that is called for help does not come", dutyFile,
+			"\tif distance > helpers {\n", "\tif distance > 0 {\n",
+			rootPkg, many,
+		},
+		{
+			"a consumer that stops does not hand over its duty", consumerDir + "consumer.go",
+			"distance == 0 && consumers > 1", "distance < 0 && consumers > 1",
+			rootPkg, many,
+		},
+		{
+			"a consumer that stops keeps its duty until its handlers have ended", consumerDir + "consumer.go",
+			"\tc.config.Roster.leave(ctx, post)\n", "\t_ = ctx\n",
+			rootPkg, "TestConsume_",
+		},
+		{
+			"consumers that do not look are not notified of a deletion", fetchFile,
+			"\tcase store.EventReset:\n\t\tf.ring()\n", "\tcase store.EventReset:\n\t\tf.hint()\n",
+			rootPkg, many,
+		},
+		{
+			"a consumer gets duties as soon as it starts", rosterFile,
+			"time.Since(p.since) >= trialFor", "time.Since(p.since) >= 0",
+			rootPkg, many,
+		},
+		{
+			"a consumer that releases messages for lack of workers claims them again", consumerDir + "backlog.go",
+			"		s.work.callForHelp(ctx, s.work.duties[h.Partition.Index])\n", "		_ = ctx\n",
+			rootPkg, "TestConsumeBatch_MessageThatHangs",
+		},
+		{
+			"consumers that the store has lost do not join again", rosterFile,
+			"\t\tif lost && !slices.Contains(r.joining, p) {", "\t\tif false {",
+			consumerPkg, "TestRoster_",
+		},
+		{
+			"duties that could not be read are not read again", rosterFile,
+			"p.stale = p.stale || known", "p.stale = known",
+			consumerPkg, "TestRoster_",
+		},
+		{
+			"the duties of consumers are uneven", "internal/duty/duty.go",
+			"a.loads[consumer] == least && a.full < more", "a.loads[consumer] == least && more > 0",
+			"./internal/duty", "TestAssign_",
+		},
+		{
+			"more duties move than need to", "internal/duty/duty.go",
+			"\tif least > 0 || a.moved > 0 {", "\tif least > 0 {",
+			"./internal/duty", "TestAssign_",
+		},
+		{
+			"duties are not spread over consumers of many queues", "internal/duty/duty.go",
+			"a.seeds[consumer] ^ (a.queue + ", "a.seeds[consumer] ^ (0 * a.queue + ",
+			"./internal/duty", "TestAssign_",
+		},
+		{
+			"a client that has fallen silent keeps its consumers", scriptsDir + "beat.lua",
+			"if silent then clients_remove(silent, most) end", "",
+			redisPkg, "TestConformance/Members",
+		},
+		{
+			"a client that leaves keeps some of many consumers", scriptsDir + "beat.lua",
+			"  left = clients_remove(client, most)", "  clients_remove(client, most)",
+			redisPkg, "TestConformance/Members",
+		},
+		{
+			"a table of duties is replaced by one of the same consumers", scriptsDir + "assign.lua",
+			"if of == ARGV[2] and tonumber(size) >= tonumber(wanted) then return stored end", "local _ = of == size and wanted",
+			redisPkg, "TestDuties_",
+		},
+		{
+			"a table of duties of other consumers is taken", scriptsDir + "duties.lua",
+			"if of ~= version or", "if not of or",
+			redisPkg, "TestConformance/Members",
+		},
+		{
+			"consumers on trial are ranked", scriptsDir + "lib/clients.lua",
+			"    redis.call('ZADD', KEYS[6], 0, text)", "    redis.call('ZADD', KEYS[2], 0, text)",
+			redisPkg, "TestConformance/Members",
+		},
+		{
+			"consumers on trial are ranked in the embedded store", embeddedDir + "members.go",
+			"\tq.trials = append(q.trials, member)\n", "\tq.all = append(q.all, member)\n",
+			embeddedPkg, "TestConformance/Members",
+		},
+	}
+}
