@@ -314,7 +314,9 @@ func wantNext(t *testing.T, last, one run) {
 	t.Helper()
 	const verdict = 3 * time.Second // how long it may take to reach the store on a busy machine
 	step := one.due.Sub(last.due)
-	if step <= 0 || step%seriesEvery != 0 {
+	// A verdict that is still on its way at the next time makes the occurrence due when it arrives.
+	late := one.due.After(last.end) && one.due.Before(last.end.Add(verdict))
+	if step <= 0 || step%seriesEvery != 0 && !late {
 		t.Errorf("%+v after %+v: not at a time of the schedule", one, last)
 	}
 	if last.end.IsZero() || one.due.Add(-seriesEvery).After(last.end.Add(verdict)) {
