@@ -66,7 +66,8 @@ fault: deps ## kill -9 producers and consumers while flights are delivered, cras
 	$(GO) test -count=20 -timeout 15m -run TestThinDevice -v ./store/embedded
 	$(GO) test -count=1 -timeout 15m -run 'TestCrash_PowerCut|TestOpen_AfterEachOfManyCrashes|TestRepair_CrashAtAnyPoint|TestCrash_ManyCallers' -v ./store/embedded \
 	  -embedded.calls 1000 -embedded.survival 2500 -embedded.repairs 60 -embedded.rounds 200
-	$(GO) test -count=1 -timeout 60m -run 'TestConformance.*/Model' -v ./store/embedded -rapid.checks 5000
+	$(GO) test -count=1 -timeout 60m -run 'TestConformance$$/Model' -v ./store/embedded -rapid.checks 5000
+	$(GO) test -count=1 -timeout 60m -run 'TestConformance_DiskThatFills/Model' -v ./store/embedded -rapid.checks 500
 	$(GO) test -count=1 -timeout 60m -run 'TestConformance.*/Model' -v ./store/redisstore -rapid.checks 3000
 
 .PHONY: mutants
