@@ -89,7 +89,7 @@ func TestConsume_OwnClaimsDoNotEndLeasesOfRunningHandlers(t *testing.T) {
 		}, dueq.ConsumeOptions{Lease: lease})
 		r.sleep(time.Minute)
 		if c := r.stats().Counters; seen.total() != 1 || c.Acked != 1 || c.LeaseLost != 0 {
-			r.Errorf("handled %d times, %+v: want it acked at its first delivery, for nobody else has claimed", seen.total(), c)
+			r.Errorf("handled %d times, %+v: want it acked at its first delivery, because no other consumer has claimed", seen.total(), c)
 		}
 		_, err := consumer.end()
 		r.must(err)

@@ -20,7 +20,7 @@ func TestStat_OnlyMeasuredValuesCount(t *testing.T) {
 		t.Errorf("Stat = %+v, want %+v", got, want)
 	}
 	if got := r.Stat("a", "drain", "bytes"); got.Rounds != 0 {
-		t.Errorf("a value nobody measured: %+v", got)
+		t.Errorf("a value that was not measured: %+v", got)
 	}
 }
 

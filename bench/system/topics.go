@@ -84,7 +84,7 @@ func (q *topics) Consume(ctx context.Context, c peer.Consumer, h peer.Handler) e
 	c.Listening()
 	<-ctx.Done()
 	owners.Wait()
-	if err := context.Cause(ctx); err != context.Canceled { //nolint:errorlint // told to stop, and nothing else
+	if err := context.Cause(ctx); err != context.Canceled { //nolint:errorlint // it was stopped, and nothing else
 		return err
 	}
 	return nil

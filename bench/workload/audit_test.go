@@ -28,7 +28,7 @@ func TestAudit_CountsFaults(t *testing.T) {
 	select {
 	case <-a.half:
 	default:
-		t.Error("half have come, and nobody was notified")
+		t.Error("half have arrived, and no waiter was notified")
 	}
 }
 

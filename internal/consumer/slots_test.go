@@ -206,7 +206,7 @@ func TestSlots_HandlersThatTakeNoTimeAlternate(t *testing.T) {
 			}
 			running.ask(1)
 			if running, waiting = waiting, running; !running.start() {
-				t.Fatal("the slot was given up, and nobody has it")
+				t.Fatal("the slot was given up, and no queue has it")
 			}
 		}
 		if runs[running] < 40 || runs[waiting] < 40 {

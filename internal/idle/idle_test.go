@@ -42,7 +42,7 @@ func TestMap_DropsWhatIsNotUsed(t *testing.T) {
 			t.Fatalf("%d values, want 2", n)
 		}
 		if m.Get("unused", makeInt) == unused {
-			t.Error("a value was kept that nobody had asked for")
+			t.Error("a value was kept that was never used")
 		}
 		if m.Get("kept", makeInt) != kept {
 			t.Error("a value was dropped that was to be kept")

@@ -128,7 +128,7 @@ type run struct {
 // TestKill_RecurringMessages kills processes that consume series, at random and when the store has
 // just answered a verdict: no occurrence has
 // two holders at a time, none is early or left out without the reasons that are documented, and
-// each series goes on, as one message.
+// each series continues, as one message.
 func TestKill_RecurringMessages(t *testing.T) {
 	t.Parallel()
 	for name, url := range stores(t) {
@@ -189,7 +189,7 @@ func (r *recurring) kill(t *testing.T, n int) {
 		processes[i] = r.start(t, 0)
 	}
 	last := time.Now()
-	r.await(t, "all series to go on after the last kill", func(runs []run) bool {
+	r.await(t, "all series to continue after the last kill", func(runs []run) bool {
 		went := map[string]bool{}
 		for _, one := range runs {
 			if one.end.After(last) {

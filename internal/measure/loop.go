@@ -28,7 +28,7 @@ func Share(ctx context.Context, n, size, goroutines int, do func(ctx context.Con
 				}
 				errs[g] = do(calls, from, min(size, n-from))
 			}
-			stop() // the others need not go on when one has failed
+			stop() // the others need not continue when one has failed
 		})
 	}
 	running.Wait()

@@ -50,7 +50,7 @@ return redis.call('HDEL', KEYS[2], unpack(ARGV))`)
 )
 
 // Push stores n messages, at most 1000, that are due at an instant in unix ms. The ids
-// are made like those of dueq, so that both find the same places in the sorted sets.
+// are made like those of dueq, so that both find the same positions in the sorted sets.
 func (f *Floor) Push(ctx context.Context, due int64, n int, body []byte) error {
 	args := make([]any, 1+4*n)
 	args[0] = n

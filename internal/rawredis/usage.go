@@ -130,7 +130,7 @@ func (r *Reading) count(command, stats string) {
 }
 
 // onlySent are the commands that no script of dueq or of the floor calls: INFO does not
-// tell apart what clients send and what scripts execute.
+// distinguish what clients send from what scripts execute.
 var onlySent = map[string]bool{
 	"eval": true, "evalsha": true, "eval_ro": true, "evalsha_ro": true, "fcall": true, "fcall_ro": true,
 	"script": true, "function": true, "multi": true, "exec": true, "wait": true,

@@ -62,7 +62,7 @@ func TestNext_DaylightSaving(t *testing.T) {
 			"2026-10-25T02:00:00+02:00 2026-10-25T02:30:00+02:00 2026-10-25T03:00:00+01:00 2026-10-25T03:30:00+01:00",
 		},
 		{
-			"Berlin: around the change the hours go on", "cron 0 1,3 * * * Europe/Berlin", "2026-10-24T22:00:00Z",
+			"Berlin: around the change the hours continue", "cron 0 1,3 * * * Europe/Berlin", "2026-10-24T22:00:00Z",
 			"2026-10-25T01:00:00+02:00 2026-10-25T03:00:00+01:00",
 		},
 		{

@@ -157,7 +157,7 @@ func (c *callers) judge(power bool) error {
 				return fmt.Errorf("message %v was sent and is lost", id)
 			}
 			if !pending[id] {
-				delete(c.accounts, id) // if it is back later, it is one that nobody knows
+				delete(c.accounts, id) // if it is listed again later, no caller knows it
 			} else if !lasting || !before.left {
 				*a = account{leaving: a.leaving} // it may never have been there
 			}

@@ -32,7 +32,7 @@ func (d *beginDisk) Rename(from, to string) error {
 	if strings.HasSuffix(to, ".log") {
 		select {
 		case d.begun <- struct{}{}:
-		default: // nobody waits for it
+		default: // the test does not wait for it
 		}
 	}
 	return err

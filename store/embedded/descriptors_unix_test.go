@@ -125,7 +125,7 @@ func TestOpen_LockFileRemoved(t *testing.T) {
 	}
 }
 
-// A store whose files are removed while it is in use stops: it does not go on saying that
+// A store whose files are removed while it is in use stops: it does not continue to report that
 // messages are stored.
 func TestPush_DirectoryRemoved(t *testing.T) {
 	t.Parallel()

@@ -101,7 +101,7 @@ func TestOpen_ConfigIsChecked(t *testing.T) {
 	}
 }
 
-// openByHand opens a directory with nobody looking after its log.
+// openByHand opens a directory without a caretaker of its log.
 func openByHand(t *testing.T, dir string) *Store {
 	t.Helper()
 	d, err := disk.OpenDir(dir)

@@ -31,7 +31,7 @@ import (
 // in files only are read without it, see ahead.go: a slow disk delays only the caller.
 //
 // When a write or an fsync fails, what is on disk is unknown, and trying again would
-// prove nothing: the log has stopped, all changes fail from then on, reads go on.
+// prove nothing: the log has stopped, all changes fail from then on, reads still work.
 
 // durability is what must be so before a call that changes something is answered.
 type durability int

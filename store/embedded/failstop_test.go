@@ -59,7 +59,7 @@ func changes(ctx context.Context, r *rig, receipt store.Receipt) map[string]func
 }
 
 // Whatever fails, and however: the call under way and all later ones that change
-// something get ErrUnavailable, and reads go on.
+// something get ErrUnavailable, and reads still work.
 func TestFailure_StoreStopsWhenTheDiskFails(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

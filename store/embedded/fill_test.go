@@ -9,7 +9,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-// latestStore is the store that was opened last: the suite goes on using the first.
+// latestStore is the store that was opened last: the suite still uses the first.
 type latestStore struct{ store.Store }
 
 // The suite once more, every change synced, on a disk that can be filled.

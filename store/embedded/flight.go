@@ -22,7 +22,7 @@ type flight struct {
 
 type flightWaiter struct {
 	bytes int
-	begun chan struct{} // closed when the call may go on
+	begun chan struct{} // closed when the call may continue
 }
 
 // enter waits until a call that writes bytes may begin, or returns ctx's error.

@@ -13,7 +13,7 @@ import (
 )
 
 // While a sync hangs, only a limited number of bytes is taken; the rest waits without having changed
-// anything, and goes on in order when the disk does.
+// anything, and continue in order when the disk does.
 func TestPush_SlowDiskBoundsBytesInFlight(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

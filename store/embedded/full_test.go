@@ -132,7 +132,7 @@ func TestMerge_FullDiskIsMergedWithLittleOfEachSegmentNeeded(t *testing.T) {
 		for i, delivery := range got {
 			if i%every == 0 {
 				kept++
-				continue // its lease goes on
+				continue // its lease continues
 			}
 			items = append(items, store.Settlement{Receipt: delivery.Receipt})
 		}

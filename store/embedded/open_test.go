@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store/storetest"
 )
 
-// latestStore is the store that was opened last: the suite goes on using the first.
+// latestStore is the store that was opened last: the suite still uses the first.
 type latestStore struct{ store.Store }
 
 // fileHarness is a store in a directory of its own, with a clock moved by hand.

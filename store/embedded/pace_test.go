@@ -63,7 +63,7 @@ func TestMerge_ContinuesWithoutCalls(t *testing.T) {
 	pauses := 0
 	r.mergeAll(func() int64 { pauses++; return 0 })
 	if pauses != pacePauses {
-		t.Errorf("%d pauses, want %d to find out that nobody calls, and no more", pauses, pacePauses)
+		t.Errorf("%d pauses, want %d to notice that there are no calls, and no more", pauses, pacePauses)
 	}
 }
 

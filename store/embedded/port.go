@@ -174,7 +174,7 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 }
 
 // Stats returns sizes and counters. Its cost grows only with the messages that have
-// become ready since the last call; they are counted in steps that let others go on.
+// become ready since the last call; they are counted in steps between which other calls run.
 func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) {
 	var invalid error
 	if queue != "" {

@@ -22,7 +22,7 @@ func (p *partition) redriveOne(item store.Redrive, now instant) store.PushResult
 			return store.PushResult{Code: store.CodeDuplicate, Holder: holder.id}
 		}
 	}
-	// Deliveries are kept: attempts go on growing, so that no receipt is issued twice.
+	// Deliveries are kept: attempts still increase, so that no receipt is issued twice.
 	past := e.past()
 	past.failures, past.snoozes = 0, 0
 	p.count(countRedriven)

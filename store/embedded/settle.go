@@ -118,7 +118,7 @@ func (p *partition) again(e *entry, item *store.Settlement, now instant) (store.
 	return store.CodeOK, nil
 }
 
-// parts reports whether a verdict makes a dead letter of an occurrence of e and goes on with
+// parts reports whether a verdict makes a dead letter of an occurrence of e and continues with
 // the next one.
 func (e *entry) parts(v store.Verdict, item *store.Settlement) bool {
 	last := v == store.Reject || v == store.Nack && e.past().failures+1 >= uint32(e.maxAttempts)

@@ -13,7 +13,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
 
-// A survivor is a script that goes on after crashes and failures of its disk: with the
+// A survivor is a script that continues after crashes and failures of its disk: with the
 // store that is opened on what they left. What was promised before a crash must hold after
 // all later ones.
 //
@@ -108,7 +108,7 @@ func (v *survivor) live() error {
 	return nil
 }
 
-// thin removes what nobody holds when it has become much: a long script takes no longer for
+// thin removes messages that no caller holds when there are many: a long script takes no longer for
 // each call than a short one.
 func (v *survivor) thin() error {
 	const most = 100
@@ -130,7 +130,7 @@ func (v *survivor) thin() error {
 	return nil
 }
 
-// harmless makes sure that a call that failed has changed nothing, when the store goes on.
+// harmless checks that a call that failed has changed nothing, if the store still works.
 func (v *survivor) harmless(failed error) error {
 	if last := len(v.states) - 1; v.states[last] != v.states[last-1] {
 		return fmt.Errorf("a call that could be made again has changed something: %w", failed)
@@ -144,7 +144,7 @@ func (v *survivor) afterCrash(left *faultdisk.Disk) error {
 	return v.recover(left, v.mishap.unsynced != faultdisk.Kept)
 }
 
-// afterFailure goes on with the disk that has failed, as it is or after a power cut.
+// afterFailure continues with the disk that has failed, as it is or after a power cut.
 func (v *survivor) afterFailure() error {
 	v.failures++
 	_ = v.s.Close()

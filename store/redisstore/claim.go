@@ -113,7 +113,7 @@ const claimRefused = "3"
 // What a claim knows of its earlier tries.
 const (
 	firstTry = iota
-	// The first try may still be on its way, and must not hand out messages to nobody
+	// The first try may still be in flight, and must not lease messages that no consumer gets
 	// when it arrives at last: so this one is remembered even if it is empty.
 	triedBefore
 	emptyBefore // it has been answered, with nothing

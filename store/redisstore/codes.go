@@ -18,7 +18,7 @@ const (
 )
 
 // batch runs a script on n items. A script that reads records stops early rather than
-// hold up the server; then the next run goes on where it stopped. args returns the
+// hold up the server; then the next run continues where it stopped. args returns the
 // arguments for the items from one on; absent is the code of every item when there is
 // no such partition.
 func (s *Store) batch(ctx context.Context, c call, n int, absent store.Code, args func(from int) []any) ([]store.PushResult, error) {

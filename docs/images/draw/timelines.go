@@ -48,7 +48,7 @@ func lease() string {
 	t.call(128, 1, 0, "the message, token 1, a lease of 30 s")
 	t.span(0, 132, 232, true, "the handler runs")
 	t.call(176, 0, 1, "extend, after a third of the lease")
-	t.span(1, 128, 318, false, "leased to A: nobody else gets it")
+	t.span(1, 128, 318, false, "leased to A: no one else gets it")
 	t.lines(point{t.actors[0] - 14, 250}, "strong", "end", "A crashes")
 	t.text(point{t.actors[0], 240}, "strong", "middle", "×")
 	t.text(point{t.actors[1] - 14, 322}, "note", "end", "30 s after the last extension, it ends")
@@ -56,7 +56,7 @@ func lease() string {
 	t.call(366, 1, 2, "the message, token 2")
 	t.span(2, 370, 412, false, "the handler", "runs")
 	t.call(404, 2, 1, "ack: gone")
-	t.lines(point{t.actors[1] - 14, 376}, "note", "end", "If A was only paused and goes on,", "its ack gets ErrLeaseLost")
+	t.lines(point{t.actors[1] - 14, 376}, "note", "end", "If A was only paused and continues,", "its ack gets ErrLeaseLost")
 	return t.String()
 }
 

@@ -289,7 +289,7 @@ func TestRun_ServerWithoutMemoryIsRefused(t *testing.T) {
 	c.Messages = 100_000
 	_, err := bench.Run(t.Context(), c)
 	if !errors.Is(err, dueq.ErrQueueFull) || !strings.Contains(err.Error(), "MiB") {
-		t.Errorf("error is %v, want one that names the need and the room", err)
+		t.Errorf("error is %v, want one that names the bytes needed and the limit", err)
 	}
 	if keys := leftBehind(t, server, "b"); len(keys) > 0 {
 		t.Errorf("left behind: %v", keys)

@@ -53,7 +53,7 @@ var (
 	// ErrNoSegment means that Read was asked for a segment that does not exist.
 	ErrNoSegment = errors.New("there is no such segment")
 	// ErrFull means that there is no space for the bytes that Admit was asked for. Nothing
-	// was changed, and the log goes on.
+	// was changed, and the log can be used.
 	ErrFull = disk.ErrFull
 )
 

@@ -186,7 +186,7 @@ func (l *Log) publish(s *segment, n int) (missing int64, err error) {
 	return 0, nil
 }
 
-// cannotGrow returns the error of a full disk, after which the log goes on; any other error
+// cannotGrow returns the error of a full disk, after which the log can be used; any other error
 // stops the log.
 func (l *Log) cannotGrow(err error) error {
 	if errors.Is(err, disk.ErrFull) {

@@ -40,7 +40,7 @@ func inOrder(apply func(at Spot, body []byte) error) ReadFunc {
 	}
 }
 
-// nothing reads frames that nobody wants to know.
+// nothing reads frames that are not needed.
 var nothing = inOrder(func(Spot, []byte) error { return nil })
 
 func open(t *testing.T, d *faultdisk.Disk, change func(*Config)) *rig {
@@ -152,7 +152,7 @@ func TestSynced_WaiterEndsWithItsContext(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, end = r.put("y")
-	r.must(r.Written(end)) // goes on while the disk syncs
+	r.must(r.Written(end)) // does not wait for the sync of the disk
 	d2 := d.Cut(faultdisk.Kept, rand.New(rand.NewPCG(1, 1)))
 	if got := open(t, d2, nil); len(got.read) != 2 {
 		t.Errorf("read %q", got.read)
@@ -169,7 +169,7 @@ func TestSynced_WaiterEndsWithItsContext(t *testing.T) {
 	close(syncing)
 }
 
-// With SyncEvery nobody waits for the disk, and everything is on it a moment later.
+// With SyncEvery no call waits for the disk, and everything is on it a moment later.
 func TestSyncEvery(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()
