@@ -1,4 +1,4 @@
--- PURPOSE ends deliveries: done
+-- PURPOSE acks deliveries: their messages are done
 -- TRANSITION leased -> (gone); done where the queue keeps done messages
 -- KEYS[1] side hash
 -- KEYS[2] msg hash

@@ -1,4 +1,4 @@
--- PURPOSE ends occurrences: done, and the same message is due again, with its failures, snoozes and failure text forgotten
+-- PURPOSE ends occurrences: the same message is due for the next one, with its failures, snoozes and failure text forgotten
 -- TRANSITION leased -> scheduled, ready; dead when the record cannot be read; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash

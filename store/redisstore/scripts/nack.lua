@@ -1,4 +1,4 @@
--- PURPOSE ends deliveries: failed
+-- PURPOSE nacks deliveries: a failure is counted, and the message is due again or dead
 -- TRANSITION leased -> scheduled, ready; dead when out of attempts; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash

@@ -1,4 +1,4 @@
--- PURPOSE ends deliveries, done, and stores the messages that follow them
+-- PURPOSE acks deliveries and stores the messages that follow them
 -- TRANSITION leased -> (gone), or done where the queue keeps done messages, and (none) -> scheduled, ready; nothing for a delivery one of whose messages is refused
 -- KEYS[1] side hash
 -- KEYS[2] msg hash

@@ -1,4 +1,4 @@
--- PURPOSE ends deliveries: straight to the dead letters
+-- PURPOSE rejects deliveries: their messages become dead
 -- TRANSITION leased -> dead; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash

@@ -1,4 +1,4 @@
--- PURPOSE gives deliveries back unharmed
+-- PURPOSE releases deliveries: their messages are due again, and no failure is counted
 -- TRANSITION leased -> scheduled, ready; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash

@@ -1,4 +1,4 @@
--- PURPOSE ends deliveries: not now. No failure; how often is counted
+-- PURPOSE snoozes deliveries: their messages are due later; snoozes are counted, failures are not
 -- TRANSITION leased -> scheduled, ready; (gone), or done, when a cancel was asked for
 -- KEYS[1] side hash
 -- KEYS[2] msg hash

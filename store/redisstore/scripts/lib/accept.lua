@@ -4,14 +4,14 @@ local accept_sent, accept_duplicates, accept_deduplicated = 0, 0, 0
 -- Where keys, TTLs and whether to replace are in ARGV.
 local accept_keys, accept_ttls = batch_dues + batch_size, batch_dues + 2 * batch_size
 local accept_replaces = batch_dues + 3 * batch_size
--- accept_load(): reads what the messages could be already, or could be refused for.
+-- accept_load(): reads the records and keys that decide whether messages are stored.
 local function accept_load()
   for i = 1, batch_size do accept_ids[i] = ARGV[9 + 2 * i] end
   accept_existing = existing_records(accept_ids)
   known_load(accept_ids, accept_existing)
   if batch_keyed then keys_load(accept_keys + 1, batch_size) end
 end
--- accept_message(): the code of the i-th message, and for some whose key it has.
+-- accept_message(): the code of the i-th message and, for some codes, the id of the message that has its key.
 local function accept_message(i, id, record)
   if batch_due(i) > batch_farthest then return CODE_TOO_FAR end
   local key, ttl, full = '', 0, livelimit_live >= livelimit_most
@@ -42,8 +42,8 @@ local function accept_present(i)
   if was == nil then return accept_existing[i] end
   return was
 end
--- What is to be written of messages: their records, and when they are due unless that has been
--- declared otherwise, or they are leased.
+-- The records to be written, and their due times; a declared message can have another due time, or none
+-- while it is leased.
 local accept_records, accept_scores = {}, {}
 local function accept_add(id, due)
   due = declare_dues[id] or due
@@ -53,7 +53,7 @@ local function accept_add(id, due)
   accept_scores[#accept_scores + 1], accept_scores[#accept_scores + 2] = instant_text(due), id
   batch_earliest = math.min(batch_earliest, due)
 end
--- accept_write(): writes all of that. brief: those that others of this call have replaced.
+-- accept_write(): writes the records and due times. brief: messages that others of this call have replaced.
 local function accept_write()
   local brief = {}
   for _, i in ipairs(accept_indexes) do

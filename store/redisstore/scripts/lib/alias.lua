@@ -26,8 +26,8 @@ local function alias_take(first)
   local head, number, rest = string.match(memory, '^(%d+ %d+):(%d+)(.*)$')
   if tonumber(number) == calls_alias then calls_also[3], calls_also[4] = 'c:' .. before, head .. rest end
 end
--- alias_ensure(): sets calls_alias, to 0 where all are in use. Those who have none look again with every
--- hundredth claim.
+-- alias_ensure(): sets calls_alias, to 0 where all are in use. A consumer without an alias looks for one again
+-- with every hundredth claim.
 local function alias_ensure(first)
   if not calls_alias or calls_alias == 0 and string.sub(alias_number, -2) == '00' then alias_take(first) end
 end

@@ -20,8 +20,8 @@ local function calls_recall(field, number)
   if calls_apart then answer = redis.call('HGET', KEYS[6], field .. '=') or '' end
   return answer, false
 end
--- calls_drop_old(): looks at a few callers, and drops those unused for an hour: so the hash stays
--- small without a scan or a TTL. Names of aliases are not dropped: a lease may have them.
+-- calls_drop_old(): reads a few callers, and drops those unused for an hour. So the hash stays small
+-- without a scan or a TTL. Names of aliases are not dropped: a lease may have them.
 local function calls_drop_old()
   local some = redis.call('HRANDFIELD', KEYS[6], 5)
   for i = 1, #some do some[i] = string.match(some[i], '^[^=]*') end

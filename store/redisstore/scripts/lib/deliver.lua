@@ -2,8 +2,8 @@
 -- deliver_batch(): leases due messages until as many have been handed out as are wanted, and
 -- removes those that are expired and buries those that cannot be read. Returns how many
 -- there were of all, and of the latter two. Most have no history, no key and no expiry,
--- which their heads show at a glance. One that recurs is leased in any case: else its other
--- occurrences would be gone with this one. first: when the first of the other leases ends;
+-- which their heads show at a glance. A recurring message is always leased, because otherwise
+-- its other occurrences would be gone with this one. first: when the first of the other leases ends;
 -- ends: when those of this claim do.
 local function deliver_batch(ids, dues, wanted, once, first, ends)
   local leases, expired, l, due, before, kept = {}, 0, 0, nil, reply_size, 0

@@ -1,8 +1,8 @@
 -- Where a queue keeps done messages.
 -- done_add(): a message ends; how: a acked, c cancelled, e expired; deliveries, one that is under
 -- way included. A body of more than WHOLE bytes is left out.
--- done_write(): writes down what was added, and removes as many that are over the limits; to be
--- called before the records are removed.
+-- done_write(): writes what was added, and removes as many that are over the limits. Call it before the
+-- records are removed.
 local done_add, done_write
 if partition_keeps_done then
   local WHOLE = 262144
@@ -49,7 +49,7 @@ if partition_keeps_done then
       scores[2 * i - 1], scores[2 * i] = at, id
     end
     redis.call('ZREM', KEYS[3], '-')
-    -- One that ended before, and was sent again under its id, takes its own place.
+    -- A message that was sent again under the id of a done one replaces that.
     if redis.call('ZADD', KEYS[7], 'NX', unpack(scores)) < n then
       index_remove(KEYS[8], ids)
       redis.call('ZADD', KEYS[7], unpack(scores))

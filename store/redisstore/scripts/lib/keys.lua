@@ -1,4 +1,4 @@
--- For push and next: who holds the keys.
+-- For push and next: which message holds each key.
 -- holders: key -> its holder's id, and behind a space its expiry or its schedule if it has one;
 -- taken: keys whose holder is to be written; evicted: messages that lost their key, and are gone.
 local keys_holders, keys_taken, keys_evicted, keys_expired, keys_replaced = {}, {}, {}, 0, 0
@@ -35,8 +35,8 @@ local function keys_take(key, id, ttl, repeats)
   keys_holders[key] = ttl > 0 and id .. ' ' .. (clock_up + ttl) or repeats and id .. ' ' .. repeats or id
   keys_taken[key] = true
 end
--- keys_write(): removes what lost its key, and writes who has it now, if that is not gone by the
--- end of this call. A message of this batch may have been stored, replaced and stored again,
+-- keys_write(): removes messages that lost their key, and writes the id that has it now, if its message is
+-- not gone by the end of this call. A message of this batch may have been stored, replaced and stored again,
 -- so the records are written once more.
 local function keys_write(records)
   if #keys_evicted > 0 then

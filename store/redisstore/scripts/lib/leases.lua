@@ -1,7 +1,7 @@
 -- leases_soonest(): when the first lease runs out. leases_sweep(): puts back those that have. Only a
 -- delivery whose handler had started has failed; the message then waits, so that it does
--- not come back with all that were leased at the same time. A recurring message goes on
--- without attempts left: the consumer that gets it knows when it is due next.
+-- not come back with all that were leased at the same time. A recurring message is
+-- handed out also without attempts left: the consumer that gets it knows when it is due next.
 local function leases_soonest()
   local score = tonumber(redis.call('ZRANGE', KEYS[3], 0, 0, 'WITHSCORES')[2]) or math.huge
   return score < LEASED_BOUNDS and math.floor(score / 1024) or math.huge
