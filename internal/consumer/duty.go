@@ -29,9 +29,11 @@ const (
 	// for messages: hints can be lost, and another consumer may have died while holding messages.
 	// With store.MinLease it ensures that those are delivered again within lease + 1 s.
 	guardPoll = 2 * time.Second
-	// quietPoll replaces it when nothing is due sooner, no lease ends sooner, and the store's hints
-	// arrive.
-	quietPoll = 10 * time.Second
+	// quietPoll replaces it when nothing is due sooner, no lease ends sooner, no message has come for
+	// quietAfter, and the store's hints arrive. That they do not is noticed after some seconds only,
+	// when the server of the subscription hangs, so a queue in use is looked at more often.
+	quietPoll  = 10 * time.Second
+	quietAfter = 30 * time.Second
 	// standbyAfter is less than 1 s, so that the standby finds messages whose leases ran out
 	// within lease + 1 s.
 	standbyAfter = 900 * time.Millisecond
@@ -67,8 +69,9 @@ type duty struct {
 	acting  time.Time // the consumer acts as if it were on duty until then
 	called  int       // consumers that were called for help at heard
 	heard   time.Time
-	delayed bool // a delayed hint is pending
-	other   bool // another consumer was on duty when gained was called last
+	delayed bool      // a delayed hint is pending
+	found   time.Time // a claim handed out messages then
+	other   bool      // another consumer was on duty when gained was called last
 }
 
 // known returns the duties, nil while they are not known.
@@ -133,7 +136,7 @@ func (d *duty) pause(wait time.Duration, some bool) time.Duration {
 		return 0 // there is more
 	}
 	most := guardPoll
-	if wait >= quietPoll && d.hints.Load() {
+	if d.quiet(some) && wait >= quietPoll && d.hints.Load() {
 		most = quietPoll
 	}
 	switch d.role(time.Now()) {
@@ -148,6 +151,17 @@ func (d *duty) pause(wait time.Duration, some bool) time.Duration {
 	}
 	_, consumers := d.distance()
 	return spread(most * time.Duration(consumers)) // together as often as the standby
+}
+
+// quiet reports whether no claim has handed out messages for quietAfter. some: the last one has.
+func (d *duty) quiet(some bool) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	now := time.Now()
+	if some || d.found.IsZero() {
+		d.found = now
+	}
+	return now.Sub(d.found) >= quietAfter
 }
 
 // spread returns d plus or minus up to an eighth, so that consumers do not look at the same time.

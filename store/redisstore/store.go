@@ -35,6 +35,7 @@ type Store struct {
 	scripts map[string]*script
 
 	pipelines *pipelines
+	hub       *hub
 
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close
@@ -79,6 +80,7 @@ func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 		began: time.Now(), consumed: consumed{members: map[store.Member]bool{}},
 	}
 	s.tidy = s.newTidy()
+	s.hub = newHub(s)
 	return s, nil
 }
 

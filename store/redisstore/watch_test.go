@@ -91,7 +91,7 @@ func TestWatch_WithoutPermissionForTheChannel(t *testing.T) {
 	for !strings.Contains(log.String(), "refuses the subscription") {
 		runtime.Gosched()
 	}
-	admin.want("subscriptions", denials(admin), 1)
+	admin.want("subscriptions: of the channel that nobody uses, and of the queue", denials(admin), 2)
 	cancel()
 	r.must(<-done)
 	if n := strings.Count(log.String(), "x:{q}:events"); n != 1 {
@@ -108,4 +108,100 @@ func denials(r *rig) int {
 	n, _, _ := strings.Cut(calls[len(calls)-1], ",")
 	refused, _ := strconv.Atoi(n) // none before the first
 	return refused
+}
+
+// All watches share a connection, also those of one queue, and each hears its own queue only.
+func TestWatch_OneConnectionForAllQueues(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	r := newRig(t, server.Client(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	queues := []string{"a", "b", "c", "b"}
+	events := make([]chan store.Event, len(queues))
+	var watching sync.WaitGroup
+	for i, queue := range queues {
+		events[i] = make(chan store.Event, 10)
+		watching.Go(func() { _ = r.Watch(ctx, queue, func(e store.Event) { events[i] <- e }) })
+		r.want("at first", <-events[i], store.Event{Kind: store.EventResync})
+	}
+	r.want("connections with subscriptions", subscribers(r), 1)
+	for p, queue := range queues[:3] {
+		r.must(r.Notify(r.ctx(), queue, store.Event{Kind: store.EventLeft, Partition: p}))
+	}
+	for i, p := range []int{0, 1, 2, 1} {
+		r.want("event", <-events[i], store.Event{Kind: store.EventLeft, Partition: p})
+		r.want("other events", len(events[i]), 0)
+	}
+	cancel()
+	watching.Wait()
+	for subscribers(r) > 0 { // the server notices the end of a connection a moment later
+		runtime.Gosched()
+	}
+}
+
+func subscribers(r *rig) int {
+	r.t.Helper()
+	clients, err := r.rdb.ClientList(r.ctx()).Result()
+	r.must(err)
+	return strings.Count(clients, "cmd=subscribe")
+}
+
+// A queue that is not watched any more is not subscribed to, and can be watched again.
+func TestWatch_EndsWithItsContextAndBeginsAgain(t *testing.T) {
+	t.Parallel()
+	r := sharedRig(t)
+	other, stopOther := context.WithCancel(t.Context())
+	first := make(chan store.Event, 10)
+	var watching sync.WaitGroup
+	watching.Go(func() { _ = r.Watch(other, "other", func(e store.Event) { first <- e }) })
+	<-first
+	for range 5 {
+		ctx, cancel := context.WithCancel(t.Context())
+		events, done := make(chan store.Event, 10), make(chan error, 1)
+		go func() { done <- r.Watch(ctx, "q", func(e store.Event) { events <- e }) }()
+		r.want("at first", <-events, store.Event{Kind: store.EventResync})
+		r.must(r.Notify(r.ctx(), "q", store.Event{Kind: store.EventLeft}))
+		r.want("event", <-events, store.Event{Kind: store.EventLeft})
+		cancel()
+		r.must(<-done)
+	}
+	for r.rdb.PubSubNumSub(r.ctx(), r.eventsChannel("q")).Val()[r.eventsChannel("q")] > 0 {
+		runtime.Gosched()
+	}
+	stopOther()
+	watching.Wait()
+}
+
+// A user who may subscribe to some of the channels hears these.
+func TestWatch_RefusedChannelDoesNotAffectOthers(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := newRig(t, server.Client(t))
+	admin.must(admin.rdb.Do(t.Context(), "ACL", "SETUSER", "dueq", "on", ">x", "~*", "resetchannels", "&x:{good*", "+@all").Err())
+	options := server.Options()
+	options.Username, options.Password = "dueq", "x"
+	rdb := redis.NewClient(options)
+	t.Cleanup(func() { _ = rdb.Close() })
+	log := &lines{}
+	r := newRigWith(t, rdb, Config{Prefix: "x", Logger: log.logger()})
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	events := make(chan store.Event, 100)
+	for _, queue := range []string{"bad1", "good1", "bad2", "good2"} {
+		watching.Go(func() { _ = r.Watch(ctx, queue, func(e store.Event) { events <- e }) })
+	}
+	for range 2 {
+		r.want("subscribed", <-events, store.Event{Kind: store.EventResync})
+	}
+	for strings.Count(log.String(), "refuses the subscription") < 2 {
+		runtime.Gosched()
+	}
+	r.must(r.Notify(r.ctx(), "good2", store.Event{Kind: store.EventLeft}))
+	r.want("event", <-events, store.Event{Kind: store.EventLeft})
+	cancel()
+	watching.Wait()
+	for _, queue := range []string{"queue=bad1", "queue=bad2"} {
+		r.want("lines about "+queue, strings.Count(log.String(), queue), 1)
+	}
+	r.want("lines about the others", strings.Contains(log.String(), "good"), false)
 }
