@@ -125,7 +125,6 @@ func TestHooks_LostLeaseIsReported(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		seen := &events{}
 		q := r.hooked(dueq.Options{Hooks: dueq.Hooks{OnSettle: seen.hooks().OnSettle}})
-		r.send(dueq.Message{Key: "k"})
 		consumer := r.consume(q, func(ctx context.Context, _ *dueq.Delivery) error {
 			if err := r.direct.Cancel(ctx, dueq.Key("k")); !errors.Is(err, dueq.ErrRunning) {
 				r.Error(err)
@@ -133,6 +132,8 @@ func TestHooks_LostLeaseIsReported(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}, dueq.ConsumeOptions{})
+		synctest.Wait() // the consumer hears events
+		r.send(dueq.Message{Key: "k"})
 		r.sleep(time.Minute)
 		_, err := consumer.end()
 		r.must(err)

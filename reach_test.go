@@ -16,7 +16,7 @@ import (
 func TestOpen_OneMasterOfAClusterHangs(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 3)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var hosts []string
 	for _, n := range nodes {

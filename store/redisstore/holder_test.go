@@ -76,7 +76,7 @@ func TestHolder_IsKnownToOtherProcesses(t *testing.T) {
 func TestHolder_AliasIsTakenOverWhenNoLeaseHasIt(t *testing.T) {
 	t.Parallel()
 	r := sharedRig(t)
-	first := r.take("first", 60_000)
+	first := r.take("first", 600_000)
 	long := r.take("long", 3600_000)
 	for i := range aliases - 2 {
 		r.take(fmt.Sprintf("c%d", i), 3600_000)
@@ -84,7 +84,7 @@ func TestHolder_AliasIsTakenOverWhenNoLeaseHasIt(t *testing.T) {
 	none := r.take("none", 3600_000)
 	r.wantHolder(none, "")
 	r.settle(store.Ack, first)
-	r.age(3 * time.Minute)
+	r.age(12 * time.Minute)
 
 	heir := r.take("heir", 3600_000)
 	r.want("alias of the heir", r.alias(heir), 1)

@@ -292,7 +292,7 @@ func TestScripts_LargeRecordsDoNotBlockOthers(t *testing.T) {
 				}
 			}
 			least := time.Hour
-			for range 2 {
+			for try := 0; try < 2 || try < 8 && least > bound; try++ { // other processes use the caches, too
 				run := ready()
 				least = min(least, workOf(r, run))
 			}
