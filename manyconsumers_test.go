@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -389,4 +390,33 @@ func (r *rig) disagree(seed uint64) {
 		r.Errorf("%d messages handled and %d acked of %d", n, s.Counters.Acked, sent)
 	}
 	c.end()
+}
+
+func TestMembers_ShowsWhoIsOnDuty(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		c := newStaff(r, 2, new(lateness).handle, dueq.ConsumeOptions{Name: "worker"})
+		c.join()
+		r.sleep(time.Second)
+		members, err := r.direct.Members(r.Context())
+		r.must(err)
+		duties, trials := 0, 0
+		for _, m := range members {
+			duties += len(m.OnDuty)
+			if m.Trial {
+				trials++
+			}
+			if !strings.HasPrefix(m.Name, "worker-") || m.Client == "" || m.Trial && len(m.OnDuty) > 0 {
+				r.Errorf("member %+v", m)
+			}
+		}
+		if len(members) != 3 || duties != 1 || trials != 1 {
+			r.Errorf("%d members, %d on duty, %d on trial, want 3, 1, 1: %+v", len(members), duties, trials, members)
+		}
+		c.end()
+		members, err = r.direct.Members(r.Context())
+		r.must(err)
+		if len(members) != 0 {
+			r.Errorf("members %+v after all have stopped", members)
+		}
+	})
 }

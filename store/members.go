@@ -7,6 +7,13 @@ type Member struct {
 	Client   string // likewise
 }
 
+// LiveMember is a consumer that is alive.
+type LiveMember struct {
+	Member
+	Trial  bool  // it gets no duties yet
+	Duties []int // partitions that it is on duty for, as the last answer of Duties said
+}
+
 // BeatRequest reports that a client is alive.
 type BeatRequest struct {
 	Client string

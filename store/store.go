@@ -123,7 +123,7 @@ type Store interface {
 
 	// Members returns the live consumers of a queue in the order of their names, none for a queue
 	// that does not exist.
-	Members(ctx context.Context, queue string) ([]Member, error)
+	Members(ctx context.Context, queue string) ([]LiveMember, error)
 
 	// Notify sends an event of one consumer to the watchers of the queue: EventHelp or EventLeft.
 	// The queue need not exist.

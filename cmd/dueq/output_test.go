@@ -174,3 +174,17 @@ func TestPurge_AsksForConfirmation(t *testing.T) {
 		}
 	}
 }
+
+func TestMembers_ShowsDuties(t *testing.T) {
+	t.Parallel()
+	var r membersResult
+	if got := r.text(); strings.Contains(got, "on trial") {
+		t.Errorf("no members: %q", got)
+	}
+	r = membersResult{{Name: "a", Client: "x", OnDuty: []int{0, 2}}, {Name: "b", Client: "y", Trial: true}}
+	for _, want := range []string{"a     x       0 2", "b     y       on trial"} {
+		if got := r.text(); !strings.Contains(got, want) {
+			t.Errorf("members %q, want a line %q", got, want)
+		}
+	}
+}

@@ -34,6 +34,16 @@ func Assign(queue string, owners, consumers []string, partitions int) []string {
 	return a.names()
 }
 
+// Of returns the partitions that a consumer is on duty for.
+func Of(consumer string, owners []string) (partitions []int) {
+	for p, owner := range owners {
+		if owner == consumer {
+			partitions = append(partitions, p)
+		}
+	}
+	return partitions
+}
+
 // assignment is the state of Assign. Consumers are indexes into consumers.
 type assignment struct {
 	consumers []string

@@ -193,17 +193,19 @@ func (q *consumers) ranked() []string {
 }
 
 // live returns the live consumers of a queue in the order of their names.
-func (m *members) live(queue string, now instant) []store.Member {
+func (m *members) live(queue string, now instant) []store.LiveMember {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var live []store.Member
-	if q := m.queues[queue]; q != nil {
-		for _, member := range slices.Concat(q.all, q.trials) {
-			if !now.reached(m.clients[member.Client].deadline) {
-				live = append(live, member)
-			}
-		}
-		slices.SortFunc(live, byName)
+	q := m.queues[queue]
+	if q == nil {
+		return nil
 	}
+	var live []store.LiveMember
+	for i, member := range slices.Concat(q.all, q.trials) {
+		if !now.reached(m.clients[member.Client].deadline) {
+			live = append(live, store.LiveMember{Member: member, Trial: i >= len(q.all), Duties: duty.Of(member.Consumer, q.owners)})
+		}
+	}
+	slices.SortFunc(live, func(a, b store.LiveMember) int { return byName(a.Member, b.Member) })
 	return live
 }

@@ -282,7 +282,7 @@ func (s *Store) Duties(ctx context.Context, r []store.DutyRequest) ([]store.Duti
 }
 
 // Members returns the live consumers of a queue in order.
-func (s *Store) Members(ctx context.Context, queue string) ([]store.Member, error) {
+func (s *Store) Members(ctx context.Context, queue string) ([]store.LiveMember, error) {
 	if err := s.usable(ctx, store.ValidateQueue(queue)); err != nil {
 		return nil, err
 	}

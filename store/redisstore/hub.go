@@ -16,7 +16,7 @@ import (
 const (
 	// pingEvery is how often the hub asks whether its connection is alive. One that has been
 	// silent for twice as long is given up.
-	pingEvery = 2 * time.Second
+	pingEvery = 10 * time.Second
 	// refusedPause is the time between two tries to subscribe when the server refuses it.
 	refusedPause = time.Minute
 )

@@ -55,11 +55,15 @@ func (s *Store) Beat(ctx context.Context, r store.BeatRequest) (store.BeatResult
 type consumed struct {
 	mu      sync.Mutex
 	members map[store.Member]bool
+	listed  time.Time // one of their queues was listed then
 }
 
 func (c *consumed) note(r store.BeatRequest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if len(c.members) == 0 {
+		c.listed = time.Now() // consumers list their queue when they start
+	}
 	for _, m := range slices.Concat(r.Trial, r.Join) {
 		c.members[store.Member{Queue: m.Queue, Consumer: m.Consumer}] = true
 	}
@@ -68,24 +72,32 @@ func (c *consumed) note(r store.BeatRequest) {
 	}
 }
 
-// any returns one of the queues, a different one most of the time; "" if there are none.
-func (c *consumed) any() string {
+// toList returns one of the queues, a different one most of the time; "" if there are none or one was
+// listed lately.
+func (c *consumed) toList(now time.Time) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if now.Sub(c.listed) < listEvery {
+		return ""
+	}
 	for m := range c.members {
+		c.listed = now
 		return m.Queue
 	}
 	return ""
 }
 
-const listTimeout = time.Second
+const (
+	listEvery   = 30 * time.Second
+	listTimeout = time.Second
+)
 
 // listAgain enters one of the queues that are consumed into the set of queues, which may have been
 // lost without anything else of the queue. One that was deleted is not entered: its consumers may
 // not know that yet. The set serves only to list queues, so an error must not look like one of the
 // beat, nor may a server that hangs delay the end of a consumer for long.
 func (s *Store) listAgain(ctx context.Context) {
-	queue := s.consumed.any()
+	queue := s.consumed.toList(time.Now())
 	if queue == "" {
 		return
 	}
@@ -126,32 +138,40 @@ func (s *Store) beat(ctx context.Context, c call) (result store.BeatResult, left
 }
 
 // Members implements store.Store.
-func (s *Store) Members(ctx context.Context, queue string) ([]store.Member, error) {
+func (s *Store) Members(ctx context.Context, queue string) ([]store.LiveMember, error) {
 	if err := store.ValidateQueue(queue); err != nil {
 		return nil, err
 	}
 	return s.members(ctx, "members", queue)
 }
 
-func (s *Store) members(ctx context.Context, op, queue string) ([]store.Member, error) {
+func (s *Store) members(ctx context.Context, op, queue string) ([]store.LiveMember, error) {
 	k := s.clientsKeys()
 	got, err := s.run(ctx, call{
-		op: op, queue: queue, script: s.scripts["members"], keys: []string{k.beats, k.members, k.trials}, args: []any{queue, maxSilent}, flat: true,
+		op: op, queue: queue, script: s.scripts["members"], keys: []string{k.beats, k.members, k.trials, k.duties},
+		args: []any{queue, maxSilent}, flat: true,
 	})
 	if err != nil {
 		return nil, err
 	}
-	texts, ok := got.([]string)
-	if !ok {
+	fields, ok := got.([]string)
+	if !ok || len(fields) < 2 {
 		return nil, fail(op, queue, unexpected(got))
 	}
-	live := make([]store.Member, len(texts))
-	for i, t := range texts {
-		_, names, _ := strings.Cut(t, " ")
-		live[i].Queue = queue
-		live[i].Consumer, live[i].Client, _ = strings.Cut(names, " ")
+	trials, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return nil, fail(op, queue, unexpected(got))
 	}
-	slices.SortFunc(live, func(a, b store.Member) int { return strings.Compare(a.Consumer, b.Consumer) })
+	_, owners := readTable(fields[0])
+	live := make([]store.LiveMember, len(fields)-2)
+	for i, t := range fields[2:] {
+		_, names, _ := strings.Cut(t, " ")
+		m := &live[i]
+		m.Queue, m.Trial = queue, i < trials
+		m.Consumer, m.Client, _ = strings.Cut(names, " ")
+		m.Duties = duty.Of(m.Consumer, owners)
+	}
+	slices.SortFunc(live, func(a, b store.LiveMember) int { return strings.Compare(a.Consumer, b.Consumer) })
 	return live, nil
 }
 

@@ -47,7 +47,7 @@ func (g *rig) members() (names []string) {
 	g.noError("members", err)
 	for _, m := range all {
 		g.wantEqual("queue", m.Queue, g.p.Queue)
-		names = append(names, m.Consumer+"@"+m.Client)
+		names = append(names, m.Consumer+"@"+m.Client+map[bool]string{true: " on trial"}[m.Trial])
 	}
 	return names
 }
@@ -175,6 +175,14 @@ func testDutiesMove(g *rig) {
 		}
 	}
 	g.wantEqual("partitions of d", strings.Count(strings.Join(after, ""), "d"), 3)
+	all, err := g.s.Members(g.t.Context(), g.p.Queue)
+	g.noError("members", err)
+	for _, m := range all {
+		for _, p := range m.Duties {
+			g.wantEqual(fmt.Sprintf("consumer on duty for partition %d", p), m.Consumer, after[p])
+		}
+		g.wantEqual("partitions of "+m.Consumer, len(m.Duties), 3)
+	}
 	g.beat(store.BeatRequest{Client: "y"})
 	g.wantEqual("without d", strings.Count(strings.Join(g.duties(12, "a", "b", "c"), ""), "a"), 4)
 }
@@ -214,14 +222,14 @@ func testTrial(g *rig) {
 	for range 2 {
 		g.beat(store.BeatRequest{Client: "y", TTL: hour, Trial: joins(g.p.Queue, "a", "c")})
 	}
-	g.wantEqual("members", g.members(), []string{"a@y", "b@x", "c@y"})
+	g.wantEqual("members", g.members(), []string{"a@y on trial", "b@x", "c@y on trial"})
 	g.wantEqual("count", g.stats().Consumers, 3)
 	g.wantEqual("version", g.beat(store.BeatRequest{Client: "x", TTL: hour, Known: first.Version}), store.BeatResult{Version: first.Version})
 	all, err := g.s.Duties(g.t.Context(), []store.DutyRequest{{Queue: g.p.Queue, Consumer: "a", Partitions: 1}})
 	g.noError("duties", err)
 	g.wantEqual("duties of one on trial", all, []store.Duties{{Consumers: 1, Index: -1, Owners: []int{0}}})
 	g.beat(store.BeatRequest{Client: "y", TTL: hour, Join: joins(g.p.Queue, "a")})
-	g.wantEqual("members", g.members(), []string{"a@y", "b@x", "c@y"})
+	g.wantEqual("members", g.members(), []string{"a@y", "b@x", "c@y on trial"})
 	g.duties(2, "a", "b")
 	g.beat(store.BeatRequest{Client: "y"})
 	g.wantEqual("members", g.members(), []string{"b@x"})

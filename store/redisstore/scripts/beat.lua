@@ -17,7 +17,7 @@
 -- ARGV[9...] consumers | text | - | n + m + k pairs of queue and consumer
 -- RETURNS {version, unknown, more, left, queues...}: unknown 1: the client was not known to be alive; more 1: other queues have changed, too; left 1: the client that leaves still has consumers, beat again; queues: whose consumers have changed since the known version
 -- CODES -
--- COST O((n + m + k + most) log N), N the consumers of all queues; 13 redis.calls when nothing changes, or 14 when it has since the known version, 3 more for each consumer that is named, and 2 for each queue that it concerns; when a client has fallen silent 3 more, and the like for its consumers
+-- COST O((n + m + k + most) log N), N the consumers of all queues; 12 redis.calls when nothing changes, or 13 when it has since the known version, 3 more for each consumer that is named, and 2 for each queue that it concerns; when a client has fallen silent 3 more, and the like for its consumers
 -- RETRY safe: a repetition changes nothing more
 -- EMITS -
 -- USES clock clients
