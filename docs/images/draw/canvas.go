@@ -10,7 +10,7 @@ import (
 // style follows the reader's choice of light or dark. Nothing depends on color alone.
 const style = `<style>
 .back{fill:#fff;stroke:#d0d7de}text{font:13px system-ui,sans-serif;fill:#24292f}
-.title{font-size:16px;font-weight:600}.note{fill:#57606a;font-size:12px}.strong{font-weight:600}
+.title{font-size:16px;font-weight:600}.note{fill:#57606a;font-size:12px}.strong{font-weight:600}.mono{font-family:ui-monospace,Menlo,Consolas,monospace}
 .box{fill:#f6f8fa;stroke:#57606a}.held{fill:#ddf4ff;stroke:#0969da}.bad{fill:#fff1e5;stroke:#bc4c00}
 .arrow{stroke:#57606a;fill:none}.dashed{stroke:#57606a;fill:none;stroke-dasharray:4 4}.head{fill:#57606a}
 @media (prefers-color-scheme:dark){.back{fill:#0d1117;stroke:#3d444d}text{fill:#e6edf3}.note{fill:#9198a1}

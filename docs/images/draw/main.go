@@ -19,6 +19,7 @@ func pictures() map[string]string {
 		"lease.svg":         lease(),
 		"cancel.svg":        cancel(),
 		"what-survives.svg": survival(),
+		"demo.svg":          demo(),
 	}
 }
 
