@@ -106,17 +106,18 @@ func (r *Roster) ring() {
 	}
 }
 
-// run beats until there are no consumers.
+// run beats until there are no consumers, and the store has been asked to forget the client.
 func (r *Roster) run() {
 	for failed := 0; ; {
-		more, err := r.beat()
+		request := r.next()
+		more, err := r.beat(request)
 		failed++
 		if err == nil {
 			failed = 0
 		} else if failed == 1 { // it costs calls, no messages, and the consumers log an outage themselves
 			r.log.Debug("dueq: a beat failed; other clients may take the consumers of this one for gone", slog.Any("error", err))
 		}
-		if r.ended() {
+		if request.TTL == 0 && r.ended() {
 			return
 		}
 		switch {
@@ -128,8 +129,8 @@ func (r *Roster) run() {
 	}
 }
 
-// ended reports whether there are no consumers any more. Those that have left are then known to the
-// store, or will be when beatTTL is over.
+// ended reports whether there are still no consumers, after the store was asked to forget the client.
+// If it could not be asked, it does so when beatTTL is over.
 func (r *Roster) ended() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -143,10 +144,13 @@ func (r *Roster) ended() bool {
 	return true
 }
 
-// beat makes one beat and reads the duties that have changed. It reports whether there is more to
-// do at once.
-func (r *Roster) beat() (more bool, err error) {
+// next returns the next beat.
+func (r *Roster) next() store.BeatRequest {
 	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.posts) == 0 {
+		return store.BeatRequest{Client: r.client}
+	}
 	r.prove()
 	request := store.BeatRequest{Client: r.client, TTL: beatTTL.Milliseconds(), Known: r.version}
 	leaving := r.leaving[:min(len(r.leaving), store.MaxBatch)]
@@ -161,10 +165,12 @@ func (r *Roster) beat() (more bool, err error) {
 			request.Trial = append(request.Trial, p.member)
 		}
 	}
-	if len(r.posts) == 0 {
-		request = store.BeatRequest{Client: r.client}
-	}
-	r.mu.Unlock()
+	return request
+}
+
+// beat makes a beat and reads the duties that have changed. It reports whether there is more to do at
+// once.
+func (r *Roster) beat(request store.BeatRequest) (more bool, err error) {
 	timeout := callTimeout
 	if request.TTL == 0 {
 		timeout = unwind

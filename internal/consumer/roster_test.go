@@ -20,11 +20,13 @@ import (
 type beats struct {
 	store.Store
 	beats, duties  atomic.Int64
+	latency        atomic.Int64 // of a beat
 	refuse, forget atomic.Bool
 }
 
 func (b *beats) Beat(ctx context.Context, r store.BeatRequest) (store.BeatResult, error) {
 	b.beats.Add(1)
+	defer func() { pass(time.Duration(b.latency.Load())) }()
 	if b.forget.CompareAndSwap(true, false) {
 		if _, err := b.Store.Beat(ctx, store.BeatRequest{Client: r.Client}); err != nil {
 			return store.BeatResult{}, err
@@ -135,6 +137,22 @@ func TestRoster_ReadsDutiesUntilItHasThem(t *testing.T) {
 			t.Errorf("duties %+v, %d changes: want those of 2 consumers, once", d, changes.Load()-before)
 		}
 		leaveAll(r, []*post{p})
+	})
+}
+
+// A consumer that leaves while a beat is under way is not taken for alive afterwards.
+func TestRoster_LeavesBehindABeatThatIsUnderWay(t *testing.T) {
+	withRoster(t, func(t *testing.T, s *beats, r *Roster) {
+		s.latency.Store(int64(time.Second))
+		p := quietPost("q", "a")
+		r.join(p)
+		pass(500 * time.Millisecond)
+		leaveAll(r, []*post{p})
+		pass(2 * time.Second)
+		members, err := s.Members(t.Context(), "q")
+		if err != nil || len(members) != 0 {
+			t.Errorf("members %v, %v after the only one has left", members, err)
+		}
 	})
 }
 

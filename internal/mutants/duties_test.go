@@ -78,6 +78,11 @@ func ofDuties() []mutant {
 			consumerPkg, "TestRoster_",
 		},
 		{
+			"a consumer that leaves during a beat stays known", rosterFile,
+			"if request.TTL == 0 && r.ended() {", "if r.ended() {",
+			consumerPkg, "TestRoster_",
+		},
+		{
 			"duties that could not be read are not read again", rosterFile,
 			"p.stale = p.stale || known", "p.stale = known",
 			consumerPkg, "TestRoster_",
