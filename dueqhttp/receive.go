@@ -109,9 +109,7 @@ func (c *call) handOut(found []*dueq.Delivery) error {
 	if err == nil {
 		err = http.NewResponseController(c.w).Flush()
 	}
-	if err == nil {
-		err = c.r.Context().Err()
-	}
+	// From here on the caller may have the answer, also if it has closed the connection since.
 	if err != nil {
 		c.giveBack(found)
 	}

@@ -166,6 +166,29 @@ func TestReceive_DeliveryThatCannotBeWrittenIsReleased(t *testing.T) {
 	})
 }
 
+// hastyWriter is the writer of an answer to a caller that closes the connection as soon as it has it.
+type hastyWriter struct {
+	*httptest.ResponseRecorder
+	hangUp context.CancelFunc
+}
+
+func (w *hastyWriter) FlushError() error { w.hangUp(); return nil }
+
+func TestReceive_CallerThatHasTheAnswerKeepsTheDelivery(t *testing.T) {
+	inBubble(t, func(t *testing.T, client *dueq.Client, h http.Handler, _ func()) {
+		q := client.Queue("work")
+		if _, err := q.Send(t.Context(), dueq.Message{}); err != nil {
+			t.Fatal(err)
+		}
+		ctx, hangUp := context.WithCancel(t.Context())
+		<-ask(ctx, h, &hastyWriter{httptest.NewRecorder(), hangUp}, "/v1/queues/work/receive", `{}`)
+		s, err := q.Stats(t.Context())
+		if err != nil || s.Leased != 1 || s.Ready != 0 {
+			t.Errorf("%d leased, %d ready (%v), want 1 that the caller holds", s.Leased, s.Ready, err)
+		}
+	})
+}
+
 // wantReady fails the test unless the queue has one message that is ready and was never held
 // longer than it takes to release it.
 func wantReady(t *testing.T, q *dueq.Queue) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -85,20 +86,11 @@ func (v *verdict) check() error {
 		return invalid("verdict", "%+.64q is none of ack, nack, release, snooze, again, next, reject, extend", v.Verdict)
 	}
 	for _, name := range v.given() {
-		if !contains(members, name) {
+		if !slices.Contains(members, name) {
 			return invalid(name, "does not belong to the verdict %s", v.Verdict)
 		}
 	}
 	return nil
-}
-
-func contains(all []string, name string) bool {
-	for _, s := range all {
-		if s == name {
-			return true
-		}
-	}
-	return false
 }
 
 // serveSettle settles deliveries, each with its own result.
