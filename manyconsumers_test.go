@@ -356,7 +356,7 @@ func (r *rig) disagree(seed uint64) {
 	r.Helper()
 	random := rand.New(rand.NewPCG(seed, 0))
 	var seen lateness
-	r.net.Store = &liar{Store: r.net.Store, random: random} // of the processes that newProcess makes
+	r.net.Store = &liar{Store: r.net.Store, random: rand.New(rand.NewPCG(seed, 1))} // of the processes that newProcess makes
 	c := newStaff(r, 1+random.IntN(4), seen.handle, dueq.ConsumeOptions{Concurrency: 1 + random.IntN(3), Lease: 2 * time.Second})
 	sent := 0
 	for range 60 {

@@ -83,7 +83,10 @@ func (r *rig) do(method, path, body string) answer {
 
 func (r *rig) send(request *http.Request) answer {
 	r.Helper()
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{
+		Transport:     &http.Transport{}, // not shared: the end of another test closes idle connections
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	defer client.CloseIdleConnections()
 	response, err := client.Do(request)
 	if err != nil {
