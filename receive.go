@@ -37,8 +37,8 @@ const (
 // costs one round trip, and one more when a message is on its last attempt or its last lease ran
 // out: then the store records that it is about to be handled. While Receive waits it costs one
 // every 2 s and one for each message that becomes due. The first wait for a queue subscribes to
-// its hints, on one connection to Redis for all queues of a client; it is kept until no
-// caller has waited for a minute.
+// its hints, on one connection to Redis for all queues of a client, on a Cluster one for each
+// queue; it is kept until no caller has waited for a minute.
 func (q *Queue) Receive(ctx context.Context, c ReceiveOptions) ([]*Delivery, error) {
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("receive", q.name, "", err)

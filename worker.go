@@ -189,7 +189,7 @@ func (w *Worker) match(queue string) *workerRoute {
 // handlers of a queue that ignored the end of their context and still run.
 //
 // Each queue costs what a Consume costs (see [Queue.Consume]); with Redis, all share one connection
-// for hints. The search for queues is one call every 5 s, however many there are.
+// for hints, except on a Cluster, where each has its own. The search for queues is one call every 5 s, however many there are.
 func (w *Worker) Run(ctx context.Context) error {
 	ctx, end, err := w.begin(ctx)
 	if err != nil {

@@ -2,9 +2,7 @@ package redisstore
 
 import (
 	"context"
-	"crypto/rand"
 	"log/slog"
-	"strings"
 	"sync"
 	"time"
 
@@ -21,7 +19,7 @@ const (
 	refusedPause = time.Minute
 )
 
-// hub receives the events of all queues that are watched, on one connection. It has one only while
+// hub receives the events of the queues that are watched, on one connection. It has one only while
 // there are watches.
 type hub struct {
 	store *Store
@@ -170,9 +168,6 @@ func (h *hub) keep(ctx context.Context, sub *redis.PubSub, alive <-chan struct{}
 	ping, again := time.NewTicker(pingEvery), time.NewTicker(refusedPause)
 	defer ping.Stop()
 	defer again.Stop()
-	if h.anywhere(ctx, sub) != nil {
-		return
-	}
 	for silent := 0; silent < 2; {
 		if h.subscribe(ctx, sub) != nil {
 			return
@@ -192,17 +187,6 @@ func (h *hub) keep(ctx context.Context, sub *redis.PubSub, alive <-chan struct{}
 			}
 		}
 	}
-}
-
-// anywhere begins with a channel that nobody uses. go-redis connects to the node of a Cluster that has
-// the slot of the first channel, and this one has another at each try, so that a node that hangs does
-// not keep the events of all.
-func (h *hub) anywhere(ctx context.Context, sub *redis.PubSub) error {
-	channel := h.store.config.Prefix + ":{" + strings.ToLower(rand.Text()) + "}:hub"
-	h.mu.Lock()
-	h.asked = append(h.asked, channel)
-	h.mu.Unlock()
-	return sub.Subscribe(ctx, channel)
 }
 
 // subscribe asks for the channels that are watched, each with a command of its own: the server may

@@ -11,8 +11,9 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Watch implements store.Store. All watches of a Store share one connection. It returns nil when ctx
-// ends and ErrClosed when the store is closed; whatever else happens it subscribes again. When
+// Watch implements store.Store. All watches of a Store share one connection, except that on a Cluster
+// each has its own, to the node with the slot of the channel: a node that hangs must not keep the
+// events of all queues. It returns nil when ctx ends and ErrClosed when the store is closed; whatever else happens it subscribes again. When
 // the server refuses that, as to a user without permission for the channel, it logs the
 // reason once and tries again each minute: events only shorten the time until a consumer
 // polls.
@@ -23,9 +24,12 @@ func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event
 	if s.closed.Load() {
 		return store.ErrClosed
 	}
-	w := &watch{notify: notify}
-	s.hub.add(queue, w) //nolint:contextcheck // the hub is shared, and outlives this watch
-	defer s.hub.remove(queue, w)
+	w, h := &watch{notify: notify}, s.hub
+	if s.pipelines.cluster != nil {
+		h = newHub(s)
+	}
+	h.add(queue, w) //nolint:contextcheck // the hub can be shared, and outlive this watch
+	defer h.remove(queue, w)
 	select {
 	case <-ctx.Done():
 		return nil
