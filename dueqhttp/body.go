@@ -3,7 +3,8 @@ package dueqhttp
 import (
 	"encoding/base64"
 	"encoding/json"
-	"unicode/utf8"
+
+	"github.com/dueq-dev/dueq/internal/jsonbody"
 )
 
 // content is the body of a message. The name of the member says what it is.
@@ -38,25 +39,6 @@ func (c *content) bytes() ([]byte, error) {
 
 // newContent returns a body in the form of an answer.
 func newContent(body []byte) content {
-	if utf8.Valid(body) {
-		text := string(body)
-		return content{Body: &text}
-	}
-	encoded := base64.StdEncoding.EncodeToString(body)
-	return content{BodyBase64: &encoded}
-}
-
-// wholeRunes removes an incomplete character at the end of a body that was cut, so that text
-// stays text.
-func wholeRunes(body []byte) []byte {
-	for n := 1; n < utf8.UTFMax && n <= len(body); n++ {
-		last := body[len(body)-n:]
-		if utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				return body[:len(body)-n]
-			}
-			return body
-		}
-	}
-	return body
+	text, inBase64 := jsonbody.Encode(body)
+	return content{Body: text, BodyBase64: inBase64}
 }

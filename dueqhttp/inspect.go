@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/jsonbody"
 )
 
 // record is a message in the store.
@@ -36,7 +37,7 @@ type record struct {
 func newRecord(r dueq.Record) record {
 	body := r.Body
 	if len(body) < r.BodySize {
-		body = wholeRunes(body)
+		body = jsonbody.WholeRunes(body)
 	}
 	view := record{
 		ID: r.ID, Queue: r.Queue, State: r.State, Key: r.Key, Headers: r.Headers, content: newContent(body), BodySize: r.BodySize,

@@ -2,16 +2,15 @@ package main
 
 import (
 	"cmp"
-	"encoding/base64"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
+	"github.com/dueq-dev/dueq/internal/jsonbody"
 )
 
 // content is what the sender wrote, as JSON: the body is a string where it is text,
@@ -24,14 +23,8 @@ type content struct {
 }
 
 func newContent(key string, headers map[string]string, body []byte) content {
-	c := content{Key: key, Headers: headers}
-	if text := string(body); utf8.ValidString(text) {
-		c.Body = &text
-	} else {
-		text = base64.StdEncoding.EncodeToString(body)
-		c.BodyBase64 = &text
-	}
-	return c
+	text, inBase64 := jsonbody.Encode(body)
+	return content{Key: key, Headers: headers, Body: text, BodyBase64: inBase64}
 }
 
 // bodyText returns the body for people.
@@ -79,7 +72,7 @@ type record struct {
 func newRecord(r dueq.Record) record {
 	body := r.Body
 	if len(body) < r.BodySize {
-		body = wholeRunes(body)
+		body = jsonbody.WholeRunes(body)
 	}
 	view := record{
 		ID: r.ID, Queue: r.Queue, State: r.State, content: newContent(r.Key, r.Headers, body), BodySize: r.BodySize,
@@ -102,21 +95,6 @@ func newRecord(r dueq.Record) record {
 
 // when returns the instant that the message has in its state: only one of them is set.
 func (r *record) when() string { return cmp.Or(r.Due, r.LeasedUntil, r.DiedAt, r.EndedAt) }
-
-// wholeRunes removes an incomplete character at the end of a body that was cut, so that text
-// stays valid text.
-func wholeRunes(body []byte) []byte {
-	for n := 1; n < utf8.UTFMax && n <= len(body); n++ {
-		last := body[len(body)-n:]
-		if utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				return body[:len(body)-n]
-			}
-			return body
-		}
-	}
-	return body
-}
 
 // timestamp formats an instant as all output has it: UTC, to the millisecond. The zero time
 // is "".
