@@ -84,7 +84,7 @@ const (
 	maxFailures    = 20 // of an address, within failureSpan
 	failureSpan    = time.Minute
 	mostAddresses  = 10_000
-	networkBits    = 64 // of an IPv6 address: one caller has at least so many addresses
+	networkBits    = 64 // of an IPv6 address: the addresses of such a network usually belong to one caller
 	addressUnknown = "unknown"
 )
 

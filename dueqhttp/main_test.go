@@ -31,7 +31,7 @@ type rig struct {
 // serve starts a server with a handler.
 func serve(t *testing.T, o *dueqhttp.Options) *rig {
 	t.Helper()
-	logged := &safeBuffer{}
+	logged := newSafeBuffer()
 	client, err := dueq.NewMemory(&dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -195,13 +195,30 @@ func quoted(s string) string {
 }
 
 type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
+	mu      sync.Mutex
+	written sync.Cond // on mu
+	b       bytes.Buffer
+}
+
+func newSafeBuffer() *safeBuffer {
+	b := &safeBuffer{}
+	b.written.L = &b.mu
+	return b
+}
+
+// await waits until a text was written.
+func (b *safeBuffer) await(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for !strings.Contains(b.b.String(), text) {
+		b.written.Wait()
+	}
 }
 
 func (b *safeBuffer) Write(p []byte) (int, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	defer b.written.Broadcast()
 	return b.b.Write(p)
 }
 

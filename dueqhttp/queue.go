@@ -206,14 +206,18 @@ func (c *call) answerQueue(q *dueq.Queue) error {
 	return c.answer(http.StatusOK, newQueue(s))
 }
 
+// changed reads the queue of a request, and its settings.
+func (c *call) changed() (q *dueq.Queue, change changedSettings, err error) {
+	if q, err = c.queue(); err == nil {
+		err = c.read(&change)
+	}
+	return q, change, err
+}
+
 // serveCreate makes a queue.
 func serveCreate(c *call) error {
-	q, err := c.queue()
+	q, change, err := c.changed()
 	if err != nil {
-		return err
-	}
-	var change changedSettings
-	if err := c.read(&change); err != nil {
 		return err
 	}
 	var s dueq.Settings
@@ -229,12 +233,8 @@ func serveCreate(c *call) error {
 
 // serveUpdate changes settings of a queue.
 func serveUpdate(c *call) error {
-	q, err := c.queue()
+	q, change, err := c.changed()
 	if err != nil {
-		return err
-	}
-	var change changedSettings
-	if err := c.read(&change); err != nil {
 		return err
 	}
 	if err := change.check(); err != nil {

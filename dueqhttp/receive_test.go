@@ -214,12 +214,7 @@ func TestReceive_ClosedConnectionEndsTheWaitOnTheServer(t *testing.T) {
 		t.Fatal("the request was answered")
 	}
 	// The access log has a line when the request has ended on the server.
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(r.logged.String(), "path=/v1/queues/work/receive"); {
-		if time.Now().After(deadline) {
-			t.Fatal("the request still waits")
-		}
-		time.Sleep(time.Millisecond) //nolint:forbidigo // polls a real server
-	}
+	r.logged.await("path=/v1/queues/work/receive")
 	r.sent("work", `{}`)
 	if got := r.received("work"); got.Attempt != 1 {
 		t.Errorf("attempt %d, want 1: the request that was given up has claimed the message", got.Attempt)
