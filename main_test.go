@@ -162,6 +162,7 @@ const (
 	replyLate // by lateBy, unless the caller's ctx ends before
 	isInvalid // a permanent error
 	stalls    // as replyLate, but the call does not return sooner when its ctx ends
+	slow      // the call arrives after slowBy
 )
 
 // set makes fault decide about every call from now on; nil: all calls succeed.
@@ -213,7 +214,10 @@ func (n *network) decide(op string, partition int) fault {
 	return n.fault(op)
 }
 
-const lateBy = 3 * time.Second
+const (
+	lateBy = 3 * time.Second
+	slowBy = 20 * time.Millisecond
+)
 
 func over[T any](ctx context.Context, n *network, op string, partition int, call func() (T, error)) (T, error) {
 	var none T
@@ -247,6 +251,9 @@ func over[T any](ctx context.Context, n *network, op string, partition int, call
 	case hangs:
 		<-ctx.Done()
 		return none, ctx.Err()
+	case slow:
+		pass(slowBy)
+		return call()
 	default:
 		panic("no such fault")
 	}

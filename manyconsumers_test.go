@@ -192,6 +192,42 @@ func TestConsume_BusyConsumerHandsOverItsDuty(t *testing.T) {
 	})
 }
 
+// Messages that the consumer on duty has claimed and cannot start go to another one, although the
+// first has permits to claim them again, because its batches are not full, and is faster.
+func TestConsumeBatch_MessagesThatWaitTooLongGoToAnotherConsumer(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.must(r.direct.Create(r.Context(), dueq.Settings{}))
+		release := make(chan struct{})
+		var running []*consuming
+		var processes []*process
+		for i := range 2 {
+			p := r.newProcess()
+			processes = append(processes, p)
+			running = append(running, r.consumeBatch(p.client.Queue("work"), func(_ context.Context, batch []*dueq.Delivery) error {
+				if batch[0].Key == "long" {
+					processes[1-i].net.set(always(slow, "claim"))
+					<-release
+				}
+				return nil
+			}, dueq.BatchOptions{Max: 100}))
+		}
+		r.sleep(settled)
+		r.send(dueq.Message{Key: "long"})
+		r.sleep(time.Second)
+		r.sendMany(9)
+		r.sleep(20 * time.Second)
+		if s := r.stats(); s.Counters.Acked != 9 || s.Leased != 1 {
+			r.Errorf("%d acked, %d leased, want 9 and the long one", s.Counters.Acked, s.Leased)
+		}
+		close(release)
+		for i, c := range running {
+			_, err := c.end()
+			r.must(err)
+			r.must(processes[i].client.Close())
+		}
+	})
+}
+
 // owner returns the process that is on duty: the one that claims a message.
 func (c *staff) owner() *hand {
 	c.Helper()

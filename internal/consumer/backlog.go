@@ -223,8 +223,10 @@ func (s *shed) shedOld(ctx context.Context) bool {
 	s.work.config.Log.Debug("dueq: messages released, handlers are too slow to start them soon",
 		slog.String("queue", s.work.config.Queue), slog.Int("messages", len(old)))
 	for _, h := range old {
+		d := s.work.duties[h.Partition.Index]
+		d.giveWay()
+		s.work.callForHelp(ctx, d)
 		s.work.settle(h, Verdict{Verdict: store.Release})
-		s.work.callForHelp(ctx, s.work.duties[h.Partition.Index])
 	}
 	return more
 }

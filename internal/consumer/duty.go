@@ -30,8 +30,8 @@ const (
 	// With store.MinLease it ensures that those are delivered again within lease + 1 s.
 	guardPoll = 2 * time.Second
 	// quietPoll replaces it when nothing is due sooner, no lease ends sooner, no message has come for
-	// quietAfter, and the store's hints arrive. That they do not is noticed after some seconds only,
-	// when the server of the subscription hangs, so a queue in use is looked at more often.
+	// quietAfter, and the store's hints arrive. When the server of the subscription hangs, that they
+	// do not arrive is noticed after 20 s, so a queue in use is looked at more often.
 	quietPoll  = 10 * time.Second
 	quietAfter = 30 * time.Second
 	// standbyAfter is less than 1 s, so that the standby finds messages whose leases ran out
@@ -42,6 +42,9 @@ const (
 	helpAfter = 10 * time.Millisecond
 	// helpEvery is the interval of its further calls.
 	helpEvery = time.Second
+	// giveWayFor is how long a consumer that released messages does not claim, so that a helper
+	// gets them. It is longer than a helper needs to hear the call and the hint of the release.
+	giveWayFor = 100 * time.Millisecond
 	// helpFor is for how long a consumer that was called, or found that the one on duty did not
 	// claim, acts as if it were on duty.
 	helpFor = 2 * time.Second
@@ -69,6 +72,7 @@ type duty struct {
 	acting  time.Time // the consumer acts as if it were on duty until then
 	called  int       // consumers that were called for help at heard
 	heard   time.Time
+	yields  time.Time // the consumer does not claim until then
 	delayed bool      // a delayed hint is pending
 	found   time.Time // a claim handed out messages then
 	other   bool      // another consumer was on duty when gained was called last
@@ -174,6 +178,24 @@ func (d *duty) act(span time.Duration) {
 	if until := time.Now().Add(span); until.After(d.acting) {
 		d.acting = until
 	}
+}
+
+// giveWay leaves the messages that are due to other consumers, if there are any, for some time.
+func (d *duty) giveWay() {
+	_, consumers := d.distance()
+	if consumers < 2 {
+		return
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.yields = time.Now().Add(giveWayFor)
+}
+
+// givesWay returns for how long the consumer does not claim.
+func (d *duty) givesWay() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Until(d.yields)
 }
 
 // help notes a call for helpers, and reports whether the consumer is one of them, or on duty.

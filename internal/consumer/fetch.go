@@ -51,6 +51,9 @@ func (f *fetch) ring() {
 // errors that retries do not end.
 func (f *fetch) Run(ctx, life context.Context) error {
 	for {
+		if d := f.duty.givesWay(); d > 0 {
+			pause(ctx, d)
+		}
 		most := f.take(ctx)
 		if most == 0 {
 			return nil

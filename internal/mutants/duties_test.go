@@ -69,8 +69,13 @@ func ofDuties() []mutant {
 		},
 		{
 			"a consumer that releases messages for lack of workers claims them again", consumerDir + "backlog.go",
-			"		s.work.callForHelp(ctx, s.work.duties[h.Partition.Index])\n", "		_ = ctx\n",
-			rootPkg, "TestConsumeBatch_MessageThatHangs",
+			"\t\td.giveWay()\n", "",
+			rootPkg, "TestConsumeBatch_MessagesThatWait",
+		},
+		{
+			"a consumer that releases messages for lack of workers does not call for help", consumerDir + "backlog.go",
+			"\t\ts.work.callForHelp(ctx, d)\n", "\t\t_ = ctx\n",
+			rootPkg, "TestConsumeBatch_MessagesThatWait",
 		},
 		{
 			"consumers that the store has lost do not join again", rosterFile,
