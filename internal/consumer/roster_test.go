@@ -118,6 +118,24 @@ func TestRoster_JoinsAgainWhenTheStoreHasLostIt(t *testing.T) {
 	})
 }
 
+// Consumers that the store loses during their trial are known again with the next beat.
+func TestRoster_OnTrialIsReportedAgainWhenTheStoreHasLostIt(t *testing.T) {
+	withRoster(t, func(t *testing.T, s *beats, r *Roster) {
+		posts := []*post{quietPost("q", "a"), quietPost("q", "b")}
+		for _, p := range posts {
+			r.join(p)
+		}
+		pass(time.Second)
+		s.forget.Store(true)
+		pass(2 * beatPeriod)
+		members, err := s.Members(t.Context(), "q")
+		if err != nil || len(members) != 2 || !members[0].Trial || !members[1].Trial {
+			t.Errorf("members %+v, %v, want both again, on trial", members, err)
+		}
+		leaveAll(r, posts)
+	})
+}
+
 func TestRoster_ReadsDutiesUntilItHasThem(t *testing.T) {
 	withRoster(t, func(t *testing.T, s *beats, r *Roster) {
 		p := quietPost("q", "a")

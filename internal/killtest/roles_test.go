@@ -29,7 +29,7 @@ type job struct {
 	Flights  string // file: JSON array of the flights with their mapped due times
 	Progress string // producer: file with the number of flights that are known to be stored
 	Log      string // consumer: file that gets a line for every delivery
-	Settles  int    // recurring: it kills itself when so many settles have been answered; 0: not
+	Settles  int    // recurring: the process kills itself after this number of answered settles; 0: never
 }
 
 // runRole is the main function of a child process.

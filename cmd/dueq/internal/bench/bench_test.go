@@ -112,8 +112,8 @@ func TestRun_AllModesOnRedis(t *testing.T) {
 	}
 }
 
-// TestRun_MemoryOfAMessage uses so many messages that other memory of the server and of this process
-// is small in comparison. It is not parallel.
+// TestRun_MemoryOfAMessage uses enough messages for other memory of the server and of this process to
+// be small in comparison. It is not parallel.
 func TestRun_MemoryOfAMessage(t *testing.T) { //nolint:paralleltest // it looks at the heap
 	const messages, body = 20_000, 20
 	measure := func(c bench.Config) *bench.Report {
