@@ -4,7 +4,8 @@ GO ?= go
 FUZZTIME ?= 5s
 BENCHTIME ?= 1s
 LINT := bin/golangci-lint
-MODULES := . bench examples
+MODULES := . bench examples dueqprom
+TELEMETRY := dueqprom
 SERVED := . ./store/redisstore ./internal/killtest ./cmd/dueq/...
 CROSS ?= windows/amd64 darwin/arm64 linux/arm64
 
@@ -96,12 +97,16 @@ bench-go: deps ## run the Go benchmarks of single parts
 bench-test: deps ## vet and test the benchmark module
 	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...
 
+.PHONY: telemetry-test
+telemetry-test: ## vet and test the modules for metrics and traces, under the race detector
+	@set -e; for dir in $(TELEMETRY); do echo "test $$dir"; (cd $$dir && $(GO) vet ./... && $(GO) test -race -timeout 5m ./...); done
+
 .PHONY: examples-test
 examples-test: ## vet the examples, and kill each at every step to see that nothing is lost
 	cd examples && $(GO) vet ./... && $(GO) test -timeout 5m ./...
 
 .PHONY: verify
-verify: lint cross test race servers-test fuzz bench-test examples-test ## everything that must pass before a change lands
+verify: lint cross test race servers-test fuzz bench-test examples-test telemetry-test ## everything that must pass before a change lands
 	$(GO) mod verify
 	@set -e; for dir in $(MODULES); do $(GO) -C $$dir mod tidy -diff; done
 	@git diff --exit-code -- docs/REDIS.md

@@ -63,6 +63,7 @@ func New(s store.Store, o *Options) (*Client, error) {
 func newClient(s store.Store, c Options, closeStore func() error) *Client {
 	ctx, end := context.WithCancel(context.Background())
 	name := uniqueName()
+	s = c.Hooks.observe(s)
 	client := &Client{
 		store: s, name: c.Name, log: c.Logger, hooks: c.Hooks,
 		producer: producer.New(s, name, c.SendTimeout), receiver: consumer.NewReceiver(s, uniqueNameOf(c.Name)), lanes: lane.NewPool[struct{}](name),

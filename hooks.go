@@ -32,6 +32,39 @@ type Hooks struct {
 	// OnSkip is called when no handler gets an occurrence of a recurring message, at the same time
 	// as OnSettle otherwise. No other hook is called for that occurrence.
 	OnSkip func(SkipEvent)
+	// OnCall is called at the end of each call of the store that the client makes, in the goroutine
+	// that makes it. A call can be shared by several messages.
+	OnCall func(CallEvent)
+}
+
+// JoinHooks returns hooks that call each of several, in their order.
+func JoinHooks(all ...Hooks) Hooks {
+	var joined Hooks
+	for i := range all {
+		h := &all[i]
+		joined.OnSend = inTurn(joined.OnSend, h.OnSend)
+		joined.OnDeliver = inTurn(joined.OnDeliver, h.OnDeliver)
+		joined.OnSettle = inTurn(joined.OnSettle, h.OnSettle)
+		joined.OnFailure = inTurn(joined.OnFailure, h.OnFailure)
+		joined.OnDead = inTurn(joined.OnDead, h.OnDead)
+		joined.OnSkip = inTurn(joined.OnSkip, h.OnSkip)
+		joined.OnCall = inTurn(joined.OnCall, h.OnCall)
+	}
+	return joined
+}
+
+// inTurn returns a hook that calls first, then second; either may be nil.
+func inTurn[E any](first, second func(E)) func(E) {
+	switch {
+	case first == nil:
+		return second
+	case second == nil:
+		return first
+	}
+	return func(e E) {
+		first(e)
+		second(e)
+	}
 }
 
 // Subject identifies the delivery of an event.

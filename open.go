@@ -141,7 +141,7 @@ const openTimeout = 4 * time.Second
 
 // reach waits until the store answers, if it is a remote one.
 func (c *Client) reach(ctx context.Context) error {
-	remote, ok := c.store.(interface {
+	remote, ok := bare(c.store).(interface {
 		Reach(ctx context.Context) error
 	})
 	if !ok || ctx.Err() != nil {
@@ -217,7 +217,7 @@ func (c *Client) Backup(ctx context.Context, dir string) error {
 		return fail("backup", "", "", err)
 	}
 	defer leave()
-	s, ok := c.store.(backuper)
+	s, ok := bare(c.store).(backuper)
 	if !ok {
 		return fail("backup", "", "", fmt.Errorf("only a store of files (file:DIR) can be backed up; for Redis use its own snapshots: %w", ErrInvalid))
 	}

@@ -24,7 +24,7 @@ type mutant struct {
 	file string // from the module's root
 	old  string // stands once in the file
 	new  string
-	pkg  string // whose tests notice
+	pkg  string // whose tests notice; without ./ the directory of another module
 	run  string // the tests, as in go test -run
 }
 
@@ -131,8 +131,12 @@ func (m mutant) test(t *testing.T) ([]byte, error) {
 func goTest(t *testing.T, pkg, run string, flags ...string) ([]byte, error) {
 	t.Helper()
 	args := append([]string{"test", "-vet=off", "-count=1", "-failfast", "-timeout=180s", "-run", run}, flags...)
+	dir := root
+	if !strings.HasPrefix(pkg, ".") {
+		dir, pkg = filepath.Join(root, pkg), "."
+	}
 	cmd := exec.CommandContext(t.Context(), "go", append(args, pkg)...)
-	cmd.Dir = root
+	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "RAPID_NOFAILFILE=1") // what a mistake fails with is not worth keeping
 	return cmd.CombinedOutput()
 }

@@ -10,6 +10,7 @@ import (
 	"go/types"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,6 +25,11 @@ import (
 var packages = []string{
 	"context", "database/sql", "encoding/json", "errors", "fmt", "log", "log/slog", "net/http", "os", "os/signal", "testing",
 	"testing/synctest", "time", "github.com/redis/go-redis/v9", "github.com/dueq-dev/dueq", "github.com/dueq-dev/dueq/dueqhttp", "github.com/dueq-dev/dueq/dueqtest",
+}
+
+// modules are further packages that snippets may use, by the directories of their modules.
+var modules = map[string][]string{
+	"../../dueqprom": {"github.com/dueq-dev/dueq/dueqprom", "github.com/prometheus/client_golang/prometheus"},
 }
 
 // prelude declares the names that snippets use without showing where they come from.
@@ -119,7 +125,7 @@ func (b block) source() string {
 	}
 	var s strings.Builder
 	s.WriteString("package snippet\n")
-	for _, path := range packages {
+	for _, path := range slices.Concat(append(slices.Collect(maps.Values(modules)), packages)...) {
 		fmt.Fprintf(&s, "import %q\n", path)
 	}
 	if declares.MatchString(b.code) {
@@ -131,16 +137,29 @@ func (b block) source() string {
 // exports returns the compiled packages that snippets use, with all that they import.
 func exports(t *testing.T) importer.Lookup {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages...)...).Output()
+	files := map[string]string{}
+	addExports(t, files, ".", packages)
+	for dir, packages := range modules {
+		addExports(t, files, dir, packages)
+	}
+	return func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
+}
+
+// addExports adds packages as they are compiled in a directory, except for those that files has.
+func addExports(t *testing.T, files map[string]string, dir string, packages []string) {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", append([]string{"list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}"}, packages...)...)
+	list.Dir = dir
+	out, err := list.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string]string{}
 	for line := range strings.Lines(string(out)) {
 		path, file, _ := strings.Cut(strings.TrimSpace(line), " ")
-		files[path] = file
+		if files[path] == "" {
+			files[path] = file
+		}
 	}
-	return func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }
 }
 
 // pages are the pages whose snippets are compiled.
