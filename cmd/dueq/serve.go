@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +25,7 @@ type serving struct {
 	listen    string
 	config    string
 	tokenFile string
+	targets   string
 	cert, key string
 	clientCA  string
 	hosts     []string
@@ -48,6 +52,9 @@ the API.
 Without --token-file everybody who reaches the server may do everything, so it refuses to listen
 on an address that other machines can reach. "dueq token" makes tokens.
 
+With --targets it also posts the messages of queues to HTTP endpoints. Changes of that file and of
+--token-file take effect within 5 s, and at once with SIGHUP. docs/HTTP.md describes both.
+
 Each flag can be set by a variable, DUEQ_ and its name in capitals (DUEQ_TOKEN_FILE), or in the
 file that --config names, by a line such as "token-file = /etc/dueq/tokens"; a flag wins over the
 variable, and that over the file.`,
@@ -59,6 +66,7 @@ variable, and that over the file.`,
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:7373", "`address` to listen on; port 0 chooses a free one")
 	flags.StringVar(&s.config, "config", "", "`file` with a line NAME = VALUE for each flag that it sets")
 	flags.StringVar(&s.tokenFile, "token-file", "", "`file` of tokens, see \"dueq token\"")
+	flags.StringVar(&s.targets, "targets", "", "`file` that says to which endpoints the messages of queues are posted")
 	flags.StringVar(&s.cert, "tls-cert", "", "`file` of the certificate, in PEM; it is read again when it has changed")
 	flags.StringVar(&s.key, "tls-key", "", "`file` of its key")
 	flags.StringVar(&s.clientCA, "client-ca", "", "`file` of the authorities that sign certificates of clients, which every client must have then")
@@ -85,51 +93,40 @@ const (
 
 // serve runs the server until ctx ends.
 func (a *app) serve(ctx context.Context, s *serving) error {
-	o := dueqhttp.Options{Hosts: s.hosts, ReadOnly: s.readOnly, Stopping: ctx, Logger: a.logger()}
-	var err error
-	if o.Tokens, err = readTokens(s.tokenFile); err != nil {
+	log := a.logger()
+	f, err := s.readFiles(log)
+	if err != nil {
 		return err
 	}
-	if err := s.checkAddress(ctx, len(o.Tokens) > 0); err != nil {
+	if err := s.checkAddress(ctx, len(f.tokens) > 0); err != nil {
 		return err
 	}
 	server := &http.Server{
 		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug), // handshakes that fail
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // handshakes that fail
 	}
-	if server.TLSConfig, err = s.tls(o.Logger); err != nil {
+	if server.TLSConfig, err = s.tls(log); err != nil {
 		return err
 	}
 	return a.withClient(ctx, func(client *dueq.Client) error {
-		handler, err := dueqhttp.Handler(client, &o)
-		if err != nil {
+		api := &api{client: client, options: dueqhttp.Options{Hosts: s.hosts, ReadOnly: s.readOnly, Logger: log}}
+		if err := api.use(ctx, f.tokens); err != nil {
 			return err
 		}
-		server.Handler = handler
+		server.Handler = api
 		if server.TLSConfig != nil {
-			server.Handler = strictTransport(handler)
+			server.Handler = strictTransport(api)
 		}
-		return a.listen(ctx, server, s)
+		pushing := &pushing{client: client, log: log, running: map[string]*pusher{}}
+		hangups := make(chan os.Signal, 1)
+		signal.Notify(hangups, syscall.SIGHUP)
+		defer signal.Stop(hangups)
+		return a.listen(ctx, server, s, func(ctx context.Context) {
+			pushing.apply(ctx, f.targets)
+			reread(ctx, log, hangups, s.watched(ctx, f, api, pushing))
+			pushing.wait()
+		})
 	})
-}
-
-// readTokens reads the file of tokens; "" is none.
-func readTokens(path string) ([]dueqhttp.Token, error) {
-	if path == "" {
-		return nil, nil
-	}
-	f, err := os.Open(path) //nolint:gosec // the user says which file to read
-	if err != nil {
-		return nil, usage("--token-file: %w", err)
-	}
-	tokens, err := dueqhttp.ParseTokens(f)
-	if err := errors.Join(err, f.Close()); err != nil {
-		return nil, usage("--token-file: %s: %w", path, err)
-	}
-	if len(tokens) == 0 {
-		return nil, usage("--token-file: %s has no token", path)
-	}
-	return tokens, nil
 }
 
 // checkAddress refuses an address that other machines can reach unless callers must present
@@ -170,8 +167,9 @@ func strictTransport(next http.Handler) http.Handler {
 	})
 }
 
-// listen serves until ctx ends. Then requests in flight have stopTimeout to end.
-func (a *app) listen(ctx context.Context, server *http.Server, s *serving) error {
+// listen serves until ctx ends, and does something else beside it. Then requests in flight have
+// stopTimeout to end.
+func (a *app) listen(ctx context.Context, server *http.Server, s *serving, beside func(context.Context)) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", s.listen)
 	if err != nil {
 		return usage("--listen: %w", err)
@@ -187,6 +185,11 @@ func (a *app) listen(ctx context.Context, server *http.Server, s *serving) error
 	if err := a.print(listening{url}); err != nil {
 		return errors.Join(err, server.Close(), ignoreClosed(<-served))
 	}
+	inner, end := context.WithCancel(ctx)
+	var others sync.WaitGroup
+	others.Go(func() { beside(inner) })
+	defer others.Wait()
+	defer end()
 	select {
 	case err := <-served:
 		return fmt.Errorf("serve: %w", err)

@@ -224,7 +224,7 @@ func TestServe_BadConfigurationIsRefused(t *testing.T) {
 	inMemory(t).fails(exitUsage, []string{"--tls-key"}, "serve", "--client-ca", missing)
 	empty := filepath.Join(dir, "empty")
 	write(t, empty, "# none\n")
-	inMemory(t).fails(exitUsage, []string{"no token"}, "serve", "--token-file", empty)
+	inMemory(t).fails(exitUsage, []string{"no token", "--token-file"}, "serve", "--token-file", empty)
 	write(t, empty, "secret-without-a-hash\n")
 	inMemory(t).fails(exitUsage, []string{"line 1"}, "serve", "--token-file", empty)
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

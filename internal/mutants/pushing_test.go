@@ -1,0 +1,93 @@
+package mutants
+
+// ofPushing are mistakes in how messages are posted to endpoints.
+func ofPushing() []mutant {
+	const suite = "TestHandler_|TestCheckAddress_|TestSignature_|TestRetryAfter_|TestTransport_"
+	return []mutant{
+		{
+			"an answer that is no success acks", pushDir + "answer.go",
+			"status < http.StatusMultipleChoices {", "status < http.StatusBadRequest {",
+			pushPkg, suite,
+		},
+		{
+			"an endpoint that is busy uses up attempts", pushDir + "answer.go",
+			"return dueq.Snooze(wait, text)", "return dueq.RetryAfter(wait, errors.New(text))",
+			pushPkg, suite,
+		},
+		{
+			"an endpoint can put a message off for good", pushDir + "answer.go",
+			"return min(max(until.Sub(now), minRetryAfter), maxRetryAfter), true", "return max(until.Sub(now), minRetryAfter), true",
+			pushPkg, suite,
+		},
+		{
+			"an answer is read to its end", pushDir + "answer.go",
+			"io.LimitReader(response.Body, maxRead)", "io.LimitReader(response.Body, 100*maxRead)",
+			pushPkg, suite,
+		},
+		{
+			"a status that rejects is a failure", pushDir + "answer.go",
+			"return dueq.Reject(errors.New(text))", "return errors.New(text)",
+			pushPkg, suite,
+		},
+		{
+			"the addresses of connections are not checked", pushDir + "reach.go",
+			"return checkAddress(address, allowed) },", "_ = address; return nil },",
+			pushPkg, suite,
+		},
+		{
+			"an address of IPv4 in one of IPv6 is public", pushDir + "reach.go",
+			"at.Addr().Unmap().WithZone(\"\")", "at.Addr().WithZone(\"\")",
+			pushPkg, suite,
+		},
+		{
+			"the metadata of a cloud can be reached", pushDir + "reach.go",
+			"v4(169, 254, 0, 16),", "v4(169, 253, 0, 16),",
+			pushPkg, suite,
+		},
+		{
+			"producers choose headers of requests", pushDir + "request.go",
+			"h.Add(headerPrefix+name, d.Headers[name])", "h.Add(name, d.Headers[name])",
+			pushPkg, suite,
+		},
+		{
+			"the time is not signed", pushDir + "request.go",
+			"sum.Write([]byte(id + \".\" + at + \".\"))", "sum.Write([]byte(id + \".\" + at[:0] + \".\"))",
+			pushPkg, suite,
+		},
+		{
+			"only the first secret signs", pushDir + "request.go",
+			"strings.Join(signatures, \" \")", "signatures[0]",
+			pushPkg, suite,
+		},
+		{
+			"requests come in bursts", pushDir + "pace.go",
+			"\tp.next = at.Add(p.every)\n", "\tp.next = now.Add(p.every)\n",
+			pushPkg, suite,
+		},
+		{
+			"the error about a secret has it", pushDir + "push.go",
+			"\t\treturn nil, fmt.Errorf(\"is not %s and base 64\", secretPrefix)\n", "\t\treturn nil, fmt.Errorf(\"is not %s and base 64\", text)\n",
+			pushPkg, suite,
+		},
+		{
+			"a target that has changed stays as it was", "cmd/dueq/pushing.go",
+			"!reflect.DeepEqual(old.target, t)", "!reflect.DeepEqual(old.target.Queue, t.Queue)",
+			"./cmd/dueq", "TestPushing_",
+		},
+		{
+			"a queue without a target is posted on", "cmd/dueq/pushing.go",
+			"\t\t\trunning.stop()\n\t\t\trunning.target", "\t\t\trunning.target",
+			"./cmd/dueq", "TestPushing_",
+		},
+		{
+			"an invalid file counts", "cmd/dueq/reread.go",
+			"\tif err == nil {\n\t\tf.text, f.failed = text, \"\"", "\tif f.text = text; err == nil {\n\t\tf.text, f.failed = text, \"\"",
+			"./cmd/dueq", "TestWatched_",
+		},
+		{
+			"requests that wait keep a token that was revoked", "cmd/dueq/servefiles.go",
+			"\t\tbefore.stop()\n", "\t\t_ = before\n",
+			"./cmd/dueq", "TestAPI_",
+		},
+	}
+}
