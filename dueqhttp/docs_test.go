@@ -19,8 +19,8 @@ func TestDocs_CommandsAreAnswered(t *testing.T) {
 	r := serve(t, nil)
 	joined := strings.ReplaceAll(string(text), "\\\n", " ")
 	commands := regexp.MustCompile(`(?m)^curl --json '([^']*)' +localhost:7373(\S+)$`).FindAllStringSubmatch(joined, -1)
-	if len(commands) != 3 || strings.Count(joined, "\ncurl ") != len(commands) {
-		t.Fatalf("found %d commands that the test knows how to make, of %d", len(commands), strings.Count(joined, "\ncurl "))
+	if len(commands) != 3 || strings.Count(joined, "\ncurl --json") != len(commands) {
+		t.Fatalf("found %d commands that the test knows how to make, of %d", len(commands), strings.Count(joined, "\ncurl --json"))
 	}
 	statuses := map[string]int{"messages": http.StatusCreated, "receive": http.StatusOK, "settle": http.StatusOK}
 	receipt := ""

@@ -84,6 +84,7 @@ type server struct {
 	client   *dueq.Client
 	mux      *http.ServeMux
 	failures *failures
+	feed     feed
 }
 
 // route has what one kind of request may do, and who.
@@ -120,7 +121,9 @@ func (s *server) routes() []route {
 		{"POST", queue + "/reschedule", Admin, serveRescheduleAll},
 
 		{"GET", "/v1/queues", Read, serveQueues},
+		{"GET", "/v1/events", Read, serveEvents},
 		{"GET", queue, Read, serveQueue},
+		{"GET", queue + "/members", Read, serveMembers},
 		{"PUT", queue, Admin, serveCreate},
 		{"PATCH", queue, Admin, serveUpdate},
 		{"DELETE", queue, Admin, serveDeleteQueue},

@@ -231,7 +231,7 @@ func FuzzHandler(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, method, target, body string) {
 		request, err := http.NewRequestWithContext(t.Context(), method, "http://localhost", strings.NewReader(body))
-		if err != nil || strings.Contains(body, `"wait"`) {
+		if err != nil || strings.Contains(body, `"wait"`) || strings.Contains(target, "events") { // these do not end
 			return
 		}
 		if request.URL, err = request.URL.Parse(target); err != nil || request.URL.Host != "localhost" || request.Method == http.MethodConnect {

@@ -45,6 +45,7 @@ func kinds() []kind {
 		{of: dueq.ErrNotReplicated, status: http.StatusGatewayTimeout, code: "not_replicated", unknown: true},
 		{of: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", unknown: true},
 		{of: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", unknown: true},
+		{of: errReaders, status: http.StatusTooManyRequests, code: "too_many_readers"},
 		{of: dueq.ErrQueueFull, status: http.StatusTooManyRequests, code: "queue_full"},
 		{of: dueq.ErrDuplicate, status: http.StatusConflict, code: "duplicate"},
 		{of: dueq.ErrExists, status: http.StatusConflict, code: "exists"},

@@ -8,7 +8,7 @@ func mistakes() []mutant {
 		ofTheDisk(), ofTheLog(), ofTheProofs(), ofOpening(), ofTheSpace(), ofMerges(), ofThePace(), ofTheEngine(), ofTheScripts(), ofHolders(),
 		ofRemembering(), ofRememberingInRedis(), ofRetention(), ofRetentionInRedis(), ofTheHistory(), ofTheHistoryInRedis(),
 		ofDeleting(), ofDeletingInRedis(), ofSkipping(), ofRecurring(), ofRecurringInRedis(), ofNext(), ofNextInRedis(), ofSchedules(), ofOccurrences(),
-		ofSlots(), ofWorkers(), ofIdleMaps(), ofDuties(), ofTelemetry(), ofPushing(),
+		ofSlots(), ofWorkers(), ofIdleMaps(), ofDuties(), ofTelemetry(), ofPushing(), ofEvents(),
 	)
 }
 
@@ -21,6 +21,7 @@ const (
 	seriesDir   = "internal/series/"
 	consumerDir = "internal/consumer/"
 	idleDir     = "internal/idle/"
+	httpDir     = "dueqhttp/"
 	pushDir     = "dueqhttp/push/"
 
 	diskPkg     = "./store/embedded/internal/disk"
@@ -30,6 +31,7 @@ const (
 	seriesPkg   = "./internal/series"
 	consumerPkg = "./internal/consumer"
 	idlePkg     = "./internal/idle"
+	httpPkg     = "./dueqhttp"
 	pushPkg     = "./dueqhttp/push"
 	rootPkg     = "."
 )

@@ -91,3 +91,65 @@ func ofPushing() []mutant {
 		},
 	}
 }
+
+// ofEvents are mistakes in what readers of events are sent.
+func ofEvents() []mutant {
+	const suite = "TestEvents_"
+	return []mutant{
+		{
+			"each reader looks at the store", httpDir + "feed.go",
+			"\tif f.poller == nil {\n", "\tif f.poller == nil || f.readers > 0 {\n",
+			httpPkg, suite,
+		},
+		{
+			"the store is looked at without a reader", httpDir + "feed.go",
+			"\t\tp.stop()\n\t\t<-p.ended\n", "",
+			httpPkg, suite,
+		},
+		{
+			"any number of readers is served", httpDir + "feed.go",
+			"if f.readers >= maxReaders {", "if f.readers < 0 {",
+			httpPkg, suite,
+		},
+		{
+			"a reader keeps its place when it has left", httpDir + "feed.go",
+			"\tf.readers--\n\tnone := f.readers == 0\n", "\tnone := f.readers == 1\n",
+			httpPkg, suite,
+		},
+		{
+			"a reader that takes nothing is kept", httpDir + "events.go",
+			"SetWriteDeadline(time.Now().Add(transferTimeout))", "SetWriteDeadline(time.Now().Add(100 * transferTimeout))",
+			httpPkg, suite,
+		},
+		{
+			"queues of others are sent", httpDir + "events.go",
+			"return c.allow(Read, queue) == nil && (", "return (",
+			httpPkg, suite,
+		},
+		{
+			"a queue that the token is not for can be named", httpDir + "events.go",
+			"\treturn c.allow(Read, pattern)\n", "\treturn nil\n",
+			httpPkg, suite,
+		},
+		{
+			"what has not changed is sent again", httpDir + "events.go",
+			"if string(r.sent[q.name]) != string(q.state) {", "if q.state != nil {",
+			httpPkg, suite,
+		},
+		{
+			"a queue that is gone stays with readers", httpDir + "events.go",
+			"\t\t\tchange.Removed = append(change.Removed, name)\n", "",
+			httpPkg, suite,
+		},
+		{
+			"a reader hears nothing while nothing changes", httpDir + "events.go",
+			"time.Until(r.sentAt.Add(heartbeatEvery))", "heartbeatEvery",
+			httpPkg, suite,
+		},
+		{
+			"readers keep a server that stops", httpDir + "events.go",
+			"\tdefer context.AfterFunc(c.Stopping, end)()\n\tfirst", "\tfirst",
+			httpPkg, "TestEvents_EndWhenTheServerStops",
+		},
+	}
+}
