@@ -4,8 +4,8 @@ GO ?= go
 FUZZTIME ?= 5s
 BENCHTIME ?= 1s
 LINT := bin/golangci-lint
-MODULES := . bench examples dueqprom
-TELEMETRY := dueqprom
+MODULES := . bench examples dueqprom dueqotel
+TELEMETRY := dueqprom dueqotel
 SERVED := . ./store/redisstore ./internal/killtest ./cmd/dueq/...
 CROSS ?= windows/amd64 darwin/arm64 linux/arm64
 

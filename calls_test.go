@@ -3,11 +3,13 @@ package dueq
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -99,5 +101,28 @@ func TestJoinHooks_CallsEachInOrder(t *testing.T) {
 	}
 	if none := reflect.ValueOf(JoinHooks(Hooks{}, Hooks{})); !none.IsZero() {
 		t.Error("a hook is set that none of the joined hooks has")
+	}
+}
+
+func TestVerdictOf_IsThatOfTheConsumer(t *testing.T) {
+	t.Parallel()
+	no := errors.New("no luck")
+	for _, test := range []struct {
+		result error
+		want   string
+	}{
+		{nil, "ack"},
+		{no, "nack"},
+		{RetryAfter(time.Second, no), "nack"},
+		{Reject(no), "reject"},
+		{Drop(no), "ack"},
+		{Snooze(time.Second, "busy"), "snooze"},
+		{fmt.Errorf("wrapped: %w", Snooze(time.Second, "busy")), "snooze"},
+		{Again(Schedule{Delay: time.Second}, nil), "again"},
+		{Next(NextMessage{}), "ack"},
+	} {
+		if got := VerdictOf(test.result); got != test.want {
+			t.Errorf("%v is the verdict %q, want %q", test.result, got, test.want)
+		}
 	}
 }

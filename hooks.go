@@ -136,6 +136,17 @@ type SkipEvent struct {
 	Lost    error  // as in SettleEvent: the occurrence will be delivered, and judged, again
 }
 
+// VerdictOf returns the verdict that a handler's result stands for, as in [SettleEvent]: ack, nack,
+// snooze, again or reject. With nack and reject the delivery has failed. It is for middleware; a
+// consumer that is stopping releases messages instead of nacking them.
+func VerdictOf(result error) string {
+	v := consumer.Judge(result, false, func() time.Duration { return 0 }).Verdict
+	if _, next := errors.AsType[*nextError](result); v == store.Next || v == store.Nack && next {
+		v = store.Ack
+	}
+	return string(v)
+}
+
 // SendFunc sends messages to a queue: a single one as [Queue.Send], several as [Queue.SendBatch].
 type SendFunc func(ctx context.Context, queue string, messages []Message) (SendResults, error)
 

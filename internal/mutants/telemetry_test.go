@@ -43,5 +43,40 @@ func ofTelemetry() []mutant {
 			"m.down.Swap(down) != down", "!m.down.Load() && m.down.Swap(down) != down",
 			"dueqprom", "TestMetrics_StoreCallsAndWhetherItAnswers",
 		},
+		{
+			"a delivery is a part of the trace in which it is consumed", "dueqotel/process.go",
+			"trace.WithNewRoot(), ", "",
+			"dueqotel", "TestStart_InsideAnotherTrace",
+		},
+		{
+			"a delivery has no link to its send", "dueqotel/process.go",
+			"trace.WithLinks(links...), ", "",
+			"dueqotel", "TestProcess_LinksToTheSend",
+		},
+		{
+			"a snooze is a failure", "dueqotel/process.go",
+			"	if failed(verdict) {", "	if err != nil {",
+			"dueqotel", "TestProcess_StatusIsAnError",
+		},
+		{
+			"a repeated send has another trace context", "dueqotel/send.go",
+			"if !repeated {", "if true {",
+			"dueqotel", "TestSend_RepeatedAfterALostReply",
+		},
+		{
+			"a trace context takes the place of headers", "dueqotel/send.go",
+			"|| size > maxHeaderSize", "",
+			"dueqotel", "TestSend_MessageWithFullHeaders",
+		},
+		{
+			"a handler that panics leaves its span open", "dueqotel/process.go",
+			"		span.End()\n	}()\n	err := handle()\n", "	}()\n	err := handle()\n	span.End()\n",
+			"dueqotel", "TestProcess_EndsTheSpan",
+		},
+		{
+			"a verdict of Next is a failure", "hooks.go",
+			"v == store.Next || v == store.Nack && next", "v == store.Next || v == \"\" && next",
+			".", "TestVerdictOf",
+		},
 	}
 }

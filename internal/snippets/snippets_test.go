@@ -30,6 +30,7 @@ var packages = []string{
 // modules are further packages that snippets may use, by the directories of their modules.
 var modules = map[string][]string{
 	"../../dueqprom": {"github.com/dueq-dev/dueq/dueqprom", "github.com/prometheus/client_golang/prometheus"},
+	"../../dueqotel": {"github.com/dueq-dev/dueq/dueqotel"},
 }
 
 // prelude declares the names that snippets use without showing where they come from.
@@ -45,6 +46,7 @@ var (
 	body []byte
 	messages []dueq.Message
 	errGone, errBusy error
+	handler dueq.Handler
 )
 type Webhook struct{ URL string }
 func post(context.Context, Webhook) error { return nil }
