@@ -98,8 +98,8 @@ bench-test: deps ## vet and test the benchmark module
 	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...
 
 .PHONY: telemetry-test
-telemetry-test: ## vet and test the modules for metrics and traces, under the race detector
-	@set -e; for dir in $(TELEMETRY); do echo "test $$dir"; (cd $$dir && $(GO) vet ./... && $(GO) test -race -timeout 5m ./...); done
+telemetry-test: ## vet and test the modules for metrics and traces, and the alert rules with promtool, which .ci/promtool fetches
+	@set -e; DUEQ_PROMTOOL=$$(.ci/promtool); export DUEQ_PROMTOOL; for dir in $(TELEMETRY); do echo "test $$dir"; (cd $$dir && $(GO) vet ./... && $(GO) test -race -timeout 5m ./...); done
 
 .PHONY: examples-test
 examples-test: ## vet the examples, and kill each at every step to see that nothing is lost

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,6 +47,26 @@ func TestDocs_CommandsExist(t *testing.T) {
 	}
 	if found < 7 {
 		t.Errorf("found %d commands", found)
+	}
+}
+
+var inline = regexp.MustCompile("`dueq ([^`]+)`")
+
+// TestDocs_CommandsOfTheRunbookExist parses the commands in the sentences of the runbook.
+func TestDocs_CommandsOfTheRunbookExist(t *testing.T) {
+	text, err := os.ReadFile("../../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := inline.FindAllStringSubmatch(string(text), -1)
+	for _, f := range found {
+		command := strings.ReplaceAll(f[1], "\n", " ")
+		if err := parse(words(command)); err != nil {
+			t.Errorf("dueq %s: %v", command, err)
+		}
+	}
+	if len(found) < 10 {
+		t.Errorf("found %d commands", len(found))
 	}
 }
 
