@@ -116,6 +116,11 @@ func (c *Client) Queue(name string) *Queue {
 	})
 }
 
+// Store returns the store that the client uses, for packages that give others access to it, such as
+// dueqhttp. It keeps the promises of package store only: [Queue] has those of this package. Do not
+// close it: Close does.
+func (c *Client) Store() store.Store { return c.store }
+
 // idleAfter is the time without a use after which a Queue is dropped.
 const idleAfter = 5 * time.Minute
 

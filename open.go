@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/dueq-dev/dueq/store/embedded"
+	"github.com/dueq-dev/dueq/store/httpstore"
 	"github.com/dueq-dev/dueq/store/redisstore"
 )
 
@@ -23,13 +24,17 @@ import (
 //	unix:///run/redis.sock?db=0              the same over a Unix socket
 //	redis+sentinel://host1,host2:26379/master/0
 //	redis+cluster://host1:6379,host2:6379
+//	https://[:TOKEN@]host:7373/path           the store of a server, see package dueqhttp; http:// without TLS
+//	http+unix:///var/lib/dueq/http.sock       the same over a Unix socket
 //
 // The query may set prefix, replicas, replica_timeout and send_timeout (these win over o), and
 // the options of go-redis, such as pool_size, read_timeout or client_name; for Sentinels also
 // sentinel_username, sentinel_password and tls=true, for a Cluster tls=true. For a directory,
 // sync sets when changes are synced to disk: always (the default) before a call returns; 100ms or
 // another span at that interval; never leaves it to the operating system. repair=true opens a
-// damaged directory and logs what was lost. With o nil all options have their defaults.
+// damaged directory and logs what was lost. For a server with TLS, ca names a file of authorities,
+// and cert and key the files of a certificate to present. With o nil all options have their
+// defaults.
 //
 // go-redis has one logger for the whole process, which writes to stderr. The first Open of a
 // Redis replaces it, so that its lines go to Options.Logger of that client. To use another
@@ -109,10 +114,18 @@ func open(ctx context.Context, text string, c Options) (*Client, error) {
 		return openFile(ctx, text, c)
 	case "redis", "rediss", "unix", "redis+sentinel", "redis+cluster":
 		return openRedis(text, c) //nolint:contextcheck // for what Close does, which has none
-	case "http", "https":
-		return nil, invalid("url", "%s: is not supported by this version", scheme)
+	case "http", "https", "http+unix":
+		return openRemote(text, c) //nolint:contextcheck // for what Close does, which has none
 	}
-	return nil, invalid("url", "%.20q is none of file, mem, redis, rediss, unix, redis+sentinel, redis+cluster", scheme)
+	return nil, invalid("url", "%.20q is none of file, mem, redis, rediss, unix, redis+sentinel, redis+cluster, http, https, http+unix", scheme)
+}
+
+func openRemote(text string, c Options) (*Client, error) {
+	s, err := httpstore.Open(text, httpstore.Config{})
+	if err != nil {
+		return nil, err
+	}
+	return newClient(s, c, s.Close), nil
 }
 
 func openFile(ctx context.Context, text string, c Options) (*Client, error) {

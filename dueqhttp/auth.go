@@ -24,11 +24,13 @@ func (c *call) admit() error {
 	if err := c.allow(c.route.scope, c.r.PathValue("queue")); err != nil {
 		return err
 	}
-	if c.ReadOnly && c.r.Method != http.MethodGet {
-		return &statusError{http.StatusForbidden, "the server is read-only"}
+	if c.ReadOnly && c.r.Method != http.MethodGet && c.route.path != storePath { // whose methods are checked by serveStore
+		return errReadOnly()
 	}
 	return nil
 }
+
+func errReadOnly() error { return &statusError{http.StatusForbidden, "the server is read-only"} }
 
 // authenticate finds the caller's token.
 func (c *call) authenticate() error {

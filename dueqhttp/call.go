@@ -47,14 +47,17 @@ func (c *call) named() (*dueq.Queue, dueq.Ref, error) {
 }
 
 // read decodes the body of the request. A missing body is an empty object.
-func (c *call) read(into any) error {
+func (c *call) read(into any) error { return c.readUpTo(c.MaxRequest, into) }
+
+// readUpTo is read for a body of up to limit bytes.
+func (c *call) readUpTo(limit int64, into any) error {
 	if err := c.onlyQuery(); err != nil {
 		return err
 	}
-	if c.r.ContentLength > c.MaxRequest {
-		return &http.MaxBytesError{Limit: c.MaxRequest}
+	if c.r.ContentLength > limit {
+		return &http.MaxBytesError{Limit: limit}
 	}
-	data, err := c.readAll()
+	data, err := c.readAll(limit)
 	if err != nil || len(data) == 0 {
 		return err
 	}
@@ -69,19 +72,19 @@ func (c *call) read(into any) error {
 }
 
 // readAll reads the body, up to the limit.
-func (c *call) readAll() ([]byte, error) {
+func (c *call) readAll(limit int64) ([]byte, error) {
 	var b bytes.Buffer
 	if n := c.r.ContentLength; n > 0 {
 		const most = 64 << 10 // a length is only a claim: what is more grows as it arrives
 		b.Grow(int(min(n, most)) + bytes.MinRead)
 	}
-	_, err := b.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, c.MaxRequest))
+	_, err := b.ReadFrom(http.MaxBytesReader(c.w, c.r.Body, limit))
 	// The server goes on reading, to notice that the caller hangs up.
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil, &statusError{http.StatusRequestTimeout, "the body did not arrive in time"}
 	}
-	if limit := (*http.MaxBytesError)(nil); err != nil && !errors.As(err, &limit) {
+	if large := (*http.MaxBytesError)(nil); err != nil && !errors.As(err, &large) {
 		return nil, &statusError{http.StatusBadRequest, "the body ended too early"}
 	}
 	return b.Bytes(), err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/wire"
 )
 
 // Options of a [Handler]. The zero value and nil mean the defaults.
@@ -21,7 +22,8 @@ type Options struct {
 	// server's address. Default: with Tokens any name, because such a page has none of them.
 	Hosts []string
 	// MaxRequest is the maximum size of a request's body in bytes. Default 8 MiB, which has room
-	// for the largest body of a message in base 64.
+	// for the largest body of a message in base 64. Requests of remote stores, which need the
+	// scope admin, may always have 8 MiB.
 	MaxRequest int64
 	// Stopping ends when the server begins to stop: then requests that wait for messages are
 	// answered, and /readyz reports that the server is not ready. Default: it never ends.
@@ -71,7 +73,10 @@ func Handler(client *dueq.Client, o *Options) (http.Handler, error) {
 	if client == nil {
 		return nil, invalid("client", "is nil")
 	}
-	s := &server{Options: options, client: client, mux: http.NewServeMux(), failures: newFailures(time.Now)}
+	s := &server{
+		Options: options, client: client, mux: http.NewServeMux(), failures: newFailures(time.Now),
+		methods: storeMethods(),
+	}
 	for _, r := range s.routes() {
 		s.mux.Handle(r.method+" "+r.path, s.endpoint(r))
 	}
@@ -85,6 +90,7 @@ type server struct {
 	mux      *http.ServeMux
 	failures *failures
 	feed     feed
+	methods  map[string]storeMethod
 }
 
 // route has what one kind of request may do, and who.
@@ -130,6 +136,8 @@ func (s *server) routes() []route {
 		{"POST", queue + "/pause", Admin, servePause},
 		{"POST", queue + "/resume", Admin, serveResume},
 		{"GET", "/metrics", Read, serveMetrics},
+
+		{"POST", storePath, Admin, serveStore},
 	}
 }
 
@@ -137,6 +145,9 @@ func (s *server) routes() []route {
 func (s *server) endpoint(r route) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		c := &call{server: s, w: w, r: request, route: r}
+		if r.path == storePath {
+			w.Header().Set(wire.Answer, "1")
+		}
 		err := c.admit() //nolint:contextcheck // the call has the request, and so its context
 		if err == nil {
 			err = r.serve(c)

@@ -55,7 +55,9 @@ func (s *server) logged(next http.Handler) http.Handler {
 		l := &logger{ResponseWriter: w}
 		next.ServeHTTP(l, r)
 		level := slog.LevelInfo
-		if r.Pattern == "GET /livez" || r.Pattern == "GET /readyz" {
+		switch {
+		case r.Pattern == "GET /livez" || r.Pattern == "GET /readyz",
+			r.Pattern == "POST "+storePath && l.status < http.StatusBadRequest: // hundreds a second
 			level = slog.LevelDebug
 		}
 		s.Logger.LogAttrs(r.Context(), level, "dueqhttp: request",

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/dueq-dev/dueq/internal/wire"
+	"github.com/dueq-dev/dueq/store"
 )
 
 // descriptionOf is openapi.json as far as it is compared with the code.
@@ -84,6 +87,7 @@ func TestDescription_HasEachFieldOfRequestsAndAnswers(t *testing.T) {
 		"Delivery": delivery{}, "Received": received{}, "Settle": settled{}, "Verdict": verdict{}, "Settled": done{}, "Record": record{},
 		"Page": page{}, "Filter": filter{}, "Many": many{}, "Count": count{}, "Refusal": refusal{}, "Backoff": backoff{}, "Settings": settings{},
 		"ChangedSettings": changedSettings{}, "Counters": counters{}, "Queue": queue{}, "Queues": queues{}, "Member": member{}, "Members": members{}, "Change": changed{}, "QueueState": queueState{}, "Rates": rates{}, "Problem": problem{},
+		"StoreCall": wire.Call[wire.None]{},
 	}
 	answers := []string{"Delivery", "Record"} // which have no body_json
 	for name, v := range types {
@@ -185,4 +189,23 @@ func hasTarget(whole any, ref string) bool {
 		at = object[name]
 	}
 	return at != nil
+}
+
+func TestDescription_HasEachMethodOfTheStore(t *testing.T) {
+	t.Parallel()
+	var parameters []struct {
+		Name   string
+		Schema struct{ Enum []string }
+	}
+	if err := json.Unmarshal(parsed(t).Paths[storePath]["parameters"], &parameters); err != nil {
+		t.Fatal(err)
+	}
+	got := slices.Sorted(slices.Values(parameters[0].Schema.Enum))
+	if want := slices.Sorted(maps.Keys(storeMethods())); !slices.Equal(got, want) {
+		t.Errorf("described %v, methods %v", got, want)
+	}
+	port := reflect.TypeFor[store.Store]()
+	if local := 2; len(got) != port.NumMethod()-local { // Known and Close make no call
+		t.Errorf("%d methods, the port has %d", len(got), port.NumMethod())
+	}
 }

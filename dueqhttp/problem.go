@@ -39,6 +39,7 @@ func kinds() []kind {
 	return []kind{
 		{of: dueq.ErrInvalid, status: http.StatusBadRequest, code: "invalid"},
 		{of: dueq.ErrTooLarge, status: http.StatusRequestEntityTooLarge, code: "too_large"},
+		{of: store.ErrRepartitioned, status: http.StatusServiceUnavailable, code: "repartitioned"},
 		{of: dueq.ErrFailed, status: http.StatusServiceUnavailable, code: "failed", unknown: true},
 		{of: dueq.ErrUnavailable, status: http.StatusServiceUnavailable, code: "unavailable", unknown: true},
 		{of: dueq.ErrClosed, status: http.StatusServiceUnavailable, code: "unavailable"},
@@ -49,6 +50,7 @@ func kinds() []kind {
 		{of: dueq.ErrQueueFull, status: http.StatusTooManyRequests, code: "queue_full"},
 		{of: dueq.ErrDuplicate, status: http.StatusConflict, code: "duplicate"},
 		{of: dueq.ErrExists, status: http.StatusConflict, code: "exists"},
+		{of: store.ErrConflict, status: http.StatusConflict, code: "conflict"},
 		{of: dueq.ErrNotEmpty, status: http.StatusConflict, code: "not_empty"},
 		{of: dueq.ErrLeaseLost, status: http.StatusConflict, code: "lease_lost"},
 		{of: dueq.ErrCancelled, status: http.StatusConflict, code: "cancelled"},

@@ -10,22 +10,22 @@ import "time"
 // next; otherwise deliveries of the unknown claim wait for their leases to run out. A number
 // lower than the last one is a delayed duplicate and gets nothing (ClaimResult.Stale).
 type ClaimRequest struct {
-	Consumer string
-	Number   uint64
-	Max      int   // deliveries wanted, 1 to MaxBatch
-	Lease    int64 // MinLease to MaxLease
+	Consumer string `json:"consumer,omitzero"`
+	Number   uint64 `json:"number,omitzero"`
+	Max      int    `json:"max,omitzero"`   // deliveries wanted, 1 to MaxBatch
+	Lease    int64  `json:"lease,omitzero"` // MinLease to MaxLease
 	// AckOnClaim is for at-most-once delivery: messages are acked when they are handed out, and
 	// there is nothing to settle. The repetition of such a claim gets nothing, because its
 	// messages are gone. Messages with Repeat are leased nevertheless: the consumer schedules the
 	// next occurrence, then calls its handler.
-	AckOnClaim bool
+	AckOnClaim bool `json:"ack_on_claim,omitzero"`
 	// Again says that this repeats a claim of unknown outcome, whose first try may still
 	// arrive: a store that does not remember empty answers remembers this one.
-	Again bool
+	Again bool `json:"again,omitzero"`
 	// Of is how many partitions the caller believes the queue to have; 0: not checked.
 	// When it has another number, the claim is refused with ErrRepartitioned; when there is
 	// no such queue, because it was deleted, with ErrNotFound.
-	Of int
+	Of int `json:"of,omitzero"`
 }
 
 // ClaimResult is the answer to a claim.
@@ -33,12 +33,12 @@ type ClaimResult struct {
 	// Deliveries are in the order of due time, then id. Fewer than Max may be returned even if
 	// more are due: the reply is bounded to about MaxBatchBytes, and a claim removes up to
 	// MaxExpired expired messages, which do not count against Max.
-	Deliveries []Delivery
+	Deliveries []Delivery `json:"deliveries,omitzero"`
 	// Wait is the time until the next message is due or the next lease runs out, 0 if a message
 	// is due now. It is at most MaxWait.
-	Wait   time.Duration
-	Paused bool // the queue hands out no messages
-	Stale  bool // Number is lower than the consumer's last
+	Wait   time.Duration `json:"wait_ns,omitzero"`
+	Paused bool          `json:"paused,omitzero"` // the queue hands out no messages
+	Stale  bool          `json:"stale,omitzero"`  // Number is lower than the consumer's last
 }
 
 // MaxWait is the longest ClaimResult.Wait.
@@ -57,7 +57,7 @@ func (r ClaimRequest) Validate() error {
 
 // LeaveRequest names consumers that make no more claims of a partition.
 type LeaveRequest struct {
-	Consumers []string // 1 to MaxBatch
+	Consumers []string `json:"consumers,omitzero"` // 1 to MaxBatch
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.

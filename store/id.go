@@ -89,6 +89,23 @@ func (id ID) AppendTo(b []byte) []byte {
 	return append(b, text[:]...)
 }
 
+// MarshalText returns the text of String.
+func (id ID) MarshalText() ([]byte, error) { return id.AppendTo(nil), nil }
+
+// UnmarshalText sets id to the one with the given text. It accepts every text of MarshalText, also
+// that of an id whose partition cannot exist: no message has it.
+func (id *ID) UnmarshalText(text []byte) error {
+	decoded, ok := ID{}, false
+	if len(text) == idLen {
+		decoded, ok = decodeID(string(text))
+	}
+	if !ok {
+		return Invalid("id", "%s is not an id", quote(string(text)))
+	}
+	*id = decoded
+	return nil
+}
+
 // Partition returns the number of the partition that holds the message.
 func (id ID) Partition() int { return int(binary.BigEndian.Uint16(id[14:])) }
 
@@ -112,6 +129,12 @@ func NewDedupID(name string) DedupID {
 
 // IsZero reports whether d is none.
 func (d DedupID) IsZero() bool { return d == DedupID{} }
+
+// MarshalText returns d in the form of an ID.
+func (d DedupID) MarshalText() ([]byte, error) { return ID(d).MarshalText() }
+
+// UnmarshalText sets d to the one with the given text.
+func (d *DedupID) UnmarshalText(text []byte) error { return (*ID)(d).UnmarshalText(text) }
 
 // AppendTo appends d to b, as 26 characters in the form of an ID, or nothing if d is zero.
 func (d DedupID) AppendTo(b []byte) []byte {

@@ -8,9 +8,9 @@ import (
 // Receipt is the proof of one delivery. No two deliveries ever have the same one,
 // so a settle with an old receipt differs from one with the current receipt.
 type Receipt struct {
-	ID      ID
-	Attempt int  // the delivery's number, from 1; it grows with every delivery of the message
-	Keyed   bool // the message has a key, or names one as the dead letter of an occurrence: its end also changes the state of the key
+	ID      ID   `json:"id,omitzero"`
+	Attempt int  `json:"attempt,omitzero"` // the delivery's number, from 1; it grows with every delivery of the message
+	Keyed   bool `json:"keyed,omitzero"`   // the message has a key, or names one as the dead letter of an occurrence: its end also changes the state of the key
 }
 
 // maxReceipt is the length of the longest Receipt as text.
@@ -105,11 +105,11 @@ func (d *Delivery) NeedsStart() bool {
 // cancellation was requested and the holder should stop). A lease that has run out can be
 // extended for as long as no claim has put its message back.
 type ExtendRequest struct {
-	Receipts []Receipt // 1 to MaxBatch
-	Lease    int64     // span from now to the new end of the leases, MinLease to MaxLease
+	Receipts []Receipt `json:"receipts,omitzero"` // 1 to MaxBatch
+	Lease    int64     `json:"lease,omitzero"`    // span from now to the new end of the leases, MinLease to MaxLease
 	// Start records that the handlers of these deliveries are about to run: from then on, a
 	// lease that runs out is a failure (see [Suspicion]).
-	Start bool
+	Start bool `json:"start,omitzero"`
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.

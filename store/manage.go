@@ -10,87 +10,87 @@ package store
 // Stale. A caller that made no call for an hour may be forgotten. Producers, consumers and these
 // callers have separate names.
 type CancelRequest struct {
-	Caller string
-	Number uint64
-	Refs   []Ref // 1 to MaxBatch
-	Dead   bool  // remove dead messages, too; they count as purged
+	Caller string `json:"caller,omitzero"`
+	Number uint64 `json:"number,omitzero"`
+	Refs   []Ref  `json:"refs,omitzero"` // 1 to MaxBatch
+	Dead   bool   `json:"dead,omitzero"` // remove dead messages, too; they count as purged
 }
 
 // RescheduleRequest gives messages new due times. Caller and Number are those of [CancelRequest].
 type RescheduleRequest struct {
-	Caller string
-	Number uint64
-	Moves  []Move // 1 to MaxBatch
+	Caller string `json:"caller,omitzero"`
+	Number uint64 `json:"number,omitzero"`
+	Moves  []Move `json:"moves,omitzero"` // 1 to MaxBatch
 }
 
 // RedriveRequest makes dead messages scheduled or ready again. Caller and Number are those of
 // [CancelRequest].
 type RedriveRequest struct {
-	Caller string
-	Number uint64
-	Items  []Redrive // 1 to MaxBatch
+	Caller string    `json:"caller,omitzero"`
+	Number uint64    `json:"number,omitzero"`
+	Items  []Redrive `json:"items,omitzero"` // 1 to MaxBatch
 }
 
 // Redrive is a dead message to be redriven, and when it is due.
 type Redrive struct {
-	ID    ID
-	Delay int64 // 0: due now
+	ID    ID    `json:"id,omitzero"`
+	Delay int64 `json:"delay,omitzero"` // 0: due now
 }
 
 // Move is a new due time for one message.
 type Move struct {
-	Ref   Ref
-	Due   int64 // instant; 0: after Delay; in the past: now
-	Delay int64
+	Ref   Ref   `json:"ref,omitzero"`
+	Due   int64 `json:"due,omitzero"` // instant; 0: after Delay; in the past: now
+	Delay int64 `json:"delay,omitzero"`
 }
 
 // ListRequest asks for one page of messages.
 type ListRequest struct {
-	State     State
-	Cursor    string // Page.Next of the page before; "" for the first
-	Limit     int    // 1 to MaxListLimit
-	BodyLimit int    // bytes of each body to return; 0 returns none
+	State     State  `json:"state,omitzero"`
+	Cursor    string `json:"cursor,omitzero"`     // Page.Next of the page before; "" for the first
+	Limit     int    `json:"limit,omitzero"`      // 1 to MaxListLimit
+	BodyLimit int    `json:"body_limit,omitzero"` // bytes of each body to return; 0 returns none
 }
 
 // Page is one page of a list.
 type Page struct {
-	Records []Record
-	Next    string // cursor of the next page; "" when there is none
+	Records []Record `json:"records,omitzero"`
+	Next    string   `json:"next,omitzero"` // cursor of the next page; "" when there is none
 }
 
 // PurgeRequest removes messages for good. Caller and Number are those of [CancelRequest].
 type PurgeRequest struct {
-	Caller string
-	Number uint64
-	State  State // Scheduled, Ready, Dead or Done
-	All    bool  // any message of that state, the earliest first
-	IDs    []ID  // without All: the messages to remove, if they are in that state; 1 to MaxBatch
-	Limit  int   // 1 to MaxBatch
+	Caller string `json:"caller,omitzero"`
+	Number uint64 `json:"number,omitzero"`
+	State  State  `json:"state,omitzero"` // Scheduled, Ready, Dead or Done
+	All    bool   `json:"all,omitzero"`   // any message of that state, the earliest first
+	IDs    []ID   `json:"ids,omitzero"`   // without All: the messages to remove, if they are in that state; 1 to MaxBatch
+	Limit  int    `json:"limit,omitzero"` // 1 to MaxBatch
 }
 
 // PurgeResult is the answer to a purge.
 type PurgeResult struct {
-	Removed int
-	Stale   bool // Number is lower than the caller's last; nothing was removed
+	Removed int  `json:"removed,omitzero"`
+	Stale   bool `json:"stale,omitzero"` // Number is lower than the caller's last; nothing was removed
 }
 
 // CheckRequest makes a bounded step of an audit.
 type CheckRequest struct {
-	Cursor string // CheckResult.Next of the step before; "" for the first
-	Limit  int    // elements to examine, about; 1 to MaxListLimit
+	Cursor string `json:"cursor,omitzero"` // CheckResult.Next of the step before; "" for the first
+	Limit  int    `json:"limit,omitzero"`  // elements to examine, about; 1 to MaxListLimit
 }
 
 // CheckResult is what one step of an audit found.
 type CheckResult struct {
-	Examined int
-	Problems []Problem
-	Next     string // cursor of the next step; "" when the audit is complete
+	Examined int       `json:"examined,omitzero"`
+	Problems []Problem `json:"problems,omitzero"`
+	Next     string    `json:"next,omitzero"` // cursor of the next step; "" when the audit is complete
 }
 
 // Problem is one inconsistency that an audit found.
 type Problem struct {
-	ID   string // the element: an id, a receipt, a field; "" for the partition as a whole
-	Text string
+	ID   string `json:"id,omitzero"` // the element: an id, a receipt, a field; "" for the partition as a whole
+	Text string `json:"text,omitzero"`
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with m.

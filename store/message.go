@@ -2,31 +2,31 @@ package store
 
 // Message is a message to be stored.
 type Message struct {
-	ID          ID
-	Key         string // at most one live message of a queue has a given key; "" is none
-	Headers     map[string]string
-	Body        []byte
-	Due         int64 // earliest instant of delivery; 0: after Delay; in the past, before 1970 too: now
-	Delay       int64 // span from the push to the due time, where Due is 0
-	MaxAttempts int   // failures after which the message is dead, from 1
-	TTL         int64 // span from the push after which it is no longer delivered; 0: none
-	Replace     bool  // remove a scheduled or ready message that has the key
+	ID          ID                `json:"id,omitzero"`
+	Key         string            `json:"key,omitzero"` // at most one live message of a queue has a given key; "" is none
+	Headers     map[string]string `json:"headers,omitzero"`
+	Body        []byte            `json:"body,omitzero"`
+	Due         int64             `json:"due,omitzero"`          // earliest instant of delivery; 0: after Delay; in the past, before 1970 too: now
+	Delay       int64             `json:"delay,omitzero"`        // span from the push to the due time, where Due is 0
+	MaxAttempts int               `json:"max_attempts,omitzero"` // failures after which the message is dead, from 1
+	TTL         int64             `json:"ttl,omitzero"`          // span from the push after which it is no longer delivered; 0: none
+	Replace     bool              `json:"replace,omitzero"`      // remove a scheduled or ready message that has the key
 	// Repeat is the schedule of a recurring message, in a form that clients interpret; "": none.
 	// Stores only compare schedules. A message with one needs a Key and has no TTL. It declares
 	// the message with that key: see [PushResult].
-	Repeat string
+	Repeat string `json:"repeat,omitzero"`
 	// DedupID is another name for the message: see [PushRequest].
-	DedupID DedupID
+	DedupID DedupID `json:"dedup_id,omitzero"`
 	// Remember is how long ID and DedupID are remembered after the message is gone: 0 to
 	// MaxRemember ms.
-	Remember int64
+	Remember int64 `json:"remember,omitzero"`
 	// New says that the ID was made for this push, so that no message can have it and a store
 	// need not check. It is ignored in a push that repeats one of unknown outcome.
-	New bool
+	New bool `json:"new,omitzero"`
 	// Of is the number of partitions from which the message's partition was chosen; 0: not
 	// checked. When the queue has another number, the push is refused as a whole with
 	// ErrRepartitioned.
-	Of int
+	Of int `json:"of,omitzero"`
 }
 
 // State is the state of a message.
@@ -55,50 +55,50 @@ const (
 
 // Record is a message in the store.
 type Record struct {
-	ID          ID
-	Key         string
-	Headers     map[string]string
-	Body        []byte
-	BodySize    int // bytes of the whole body; Body may be cut in a list
-	State       State
-	At          int64 // scheduled, ready: due; leased: end of the lease; dead: death; done: its end
-	MaxAttempts int
-	Expiry      int64 // instant after which it is no longer delivered; 0: none
-	Attempt     int   // deliveries so far
-	Earlier     int   // of them, those of earlier occurrences (see [Again])
-	Failures    int   // deliveries that failed, since the last redrive or occurrence
-	Snoozes     int   // deliveries that were snoozed, likewise
-	LastFailure string
-	Cancelling  bool   // leased, and its holder has been asked to stop
-	Holder      string // leased: ClaimRequest.Consumer of its holder; "" if that is not known
-	Ending      Ending // done: how it ended
-	Repeat      string
+	ID          ID                `json:"id,omitzero"`
+	Key         string            `json:"key,omitzero"`
+	Headers     map[string]string `json:"headers,omitzero"`
+	Body        []byte            `json:"body,omitzero"`
+	BodySize    int               `json:"body_size,omitzero"` // bytes of the whole body; Body may be cut in a list
+	State       State             `json:"state,omitzero"`
+	At          int64             `json:"at,omitzero"` // scheduled, ready: due; leased: end of the lease; dead: death; done: its end
+	MaxAttempts int               `json:"max_attempts,omitzero"`
+	Expiry      int64             `json:"expiry,omitzero"`   // instant after which it is no longer delivered; 0: none
+	Attempt     int               `json:"attempt,omitzero"`  // deliveries so far
+	Earlier     int               `json:"earlier,omitzero"`  // of them, those of earlier occurrences (see [Again])
+	Failures    int               `json:"failures,omitzero"` // deliveries that failed, since the last redrive or occurrence
+	Snoozes     int               `json:"snoozes,omitzero"`  // deliveries that were snoozed, likewise
+	LastFailure string            `json:"last_failure,omitzero"`
+	Cancelling  bool              `json:"cancelling,omitzero"` // leased, and its holder has been asked to stop
+	Holder      string            `json:"holder,omitzero"`     // leased: ClaimRequest.Consumer of its holder; "" if that is not known
+	Ending      Ending            `json:"ending,omitzero"`     // done: how it ended
+	Repeat      string            `json:"repeat,omitzero"`
 }
 
 // Delivery is a message handed to a consumer.
 type Delivery struct {
-	Receipt     Receipt
-	Key         string
-	Headers     map[string]string
-	Body        []byte
-	Due         int64
-	MaxAttempts int
-	Expiry      int64
-	Earlier     int // deliveries of earlier occurrences, which Receipt.Attempt counts, too
-	Failures    int // before this delivery
-	Snoozes     int // likewise
-	Suspicion   Suspicion
+	Receipt     Receipt           `json:"receipt,omitzero"`
+	Key         string            `json:"key,omitzero"`
+	Headers     map[string]string `json:"headers,omitzero"`
+	Body        []byte            `json:"body,omitzero"`
+	Due         int64             `json:"due,omitzero"`
+	MaxAttempts int               `json:"max_attempts,omitzero"`
+	Expiry      int64             `json:"expiry,omitzero"`
+	Earlier     int               `json:"earlier,omitzero"`  // deliveries of earlier occurrences, which Receipt.Attempt counts, too
+	Failures    int               `json:"failures,omitzero"` // before this delivery
+	Snoozes     int               `json:"snoozes,omitzero"`  // likewise
+	Suspicion   Suspicion         `json:"suspicion,omitzero"`
 
 	// Repeat is the message's schedule. With it, Now is the instant of the claim: the occurrence
 	// is missed if the first time of the schedule after Due is not after Now. An occurrence with
 	// Failures >= MaxAttempts is spent: its last lease ran out, and the consumer must settle it
 	// with Reject.
-	Repeat string
-	Now    int64
+	Repeat string `json:"repeat,omitzero"`
+	Now    int64  `json:"now,omitzero"`
 }
 
 // Ref names one message, by id or, when ID is zero, by key.
 type Ref struct {
-	ID  ID
-	Key string
+	ID  ID     `json:"id,omitzero"`
+	Key string `json:"key,omitzero"`
 }

@@ -14,9 +14,9 @@ package store
 // forgets first those that were gone first. Without Remember, a DedupID is known while its
 // message is live, which includes dead.
 type PushRequest struct {
-	Producer string
-	Number   uint64
-	Messages []Message // 1 to MaxBatch, MaxBatchBytes together
+	Producer string    `json:"producer,omitzero"`
+	Number   uint64    `json:"number,omitzero"`
+	Messages []Message `json:"messages,omitzero"` // 1 to MaxBatch, MaxBatchBytes together
 }
 
 // PushResult is the result of one message: OK (stored, now or by an earlier try), Known (Holder
@@ -28,8 +28,8 @@ type PushRequest struct {
 // message except ID, DedupID and Remember. Unless it is leased, it is then due when the message
 // would be, and its failures, snoozes and failure text are cleared.
 type PushResult struct {
-	Code   Code
-	Holder ID // of the DedupID, with Known; of the key, with Duplicate; with OK, of the message that was declared
+	Code   Code `json:"code,omitzero"`
+	Holder ID   `json:"holder,omitzero"` // of the DedupID, with Known; of the key, with Duplicate; with OK, of the message that was declared
 }
 
 // Validate returns an *Error of kind ErrInvalid or ErrTooLarge for the first thing

@@ -2,37 +2,38 @@ package store
 
 // Settings of a queue. They are kept in the store and the same for all clients.
 type Settings struct {
-	Partitions int // 1 to MaxPartitions; fixed once the queue exists
-	MaxBody    int // bytes of a body, 1 to MaxBody
+	Partitions int `json:"partitions,omitzero"` // 1 to MaxPartitions; fixed once the queue exists
+	MaxBody    int `json:"max_body,omitzero"`   // bytes of a body, 1 to MaxBody
 	// MaxMessages is the maximum number of messages that are not dead; 0: no limit. Each
 	// partition has an equal share, see LivePerPartition.
-	MaxMessages int64
-	Paused      bool // claims hand out nothing; sends are accepted
+	MaxMessages int64 `json:"max_messages,omitzero"`
+	Paused      bool  `json:"paused,omitzero"` // claims hand out nothing; sends are accepted
 
 	// DeadRetention is how long a dead message is kept, ms, up to MaxDelay; 0: until it is
 	// removed. MaxDead is how many the queue keeps; 0: no limit. Each partition has an equal
 	// share, see DeadPerPartition. A claim removes up to some hundred of those over a limit, the ones
 	// that died first.
-	DeadRetention int64
-	MaxDead       int64
+	DeadRetention int64 `json:"dead_retention,omitzero"`
+	MaxDead       int64 `json:"max_dead,omitzero"`
 
 	// History is how long a message is kept as Done after it was acked or cancelled, or has
 	// expired, ms, up to MaxDelay; 0: it is not kept. MaxHistory is how many of them the queue
 	// keeps, up to MaxHistory; 0: DefaultHistory. Each partition has an equal share, see
 	// DonePerPartition. Each message that ends removes one that is over a limit, the oldest first, and a
 	// claim removes up to some hundred.
-	History    int64
-	MaxHistory int64
+	History    int64 `json:"history,omitzero"`
+	MaxHistory int64 `json:"max_history,omitzero"`
 
 	// Defaults for clients, which the store keeps and does not interpret. 0: the default of the
 	// client.
-	MaxAttempts              int   // 1 to MaxAttempts
-	Lease                    int64 // ms, MinLease to MaxLease
-	BackoffBase, BackoffMost int64 // ms; both or none
-	DedupFor                 int64 // ms, of Message.Remember: 0 to MaxRemember
+	MaxAttempts int   `json:"max_attempts,omitzero"` // 1 to MaxAttempts
+	Lease       int64 `json:"lease,omitzero"`        // ms, MinLease to MaxLease
+	BackoffBase int64 `json:"backoff_base,omitzero"` // ms; both or none
+	BackoffMost int64 `json:"backoff_most,omitzero"`
+	DedupFor    int64 `json:"dedup_for,omitzero"` // ms, of Message.Remember: 0 to MaxRemember
 
-	Version   int64  // grows with every change; never 0
-	ChangedBy string // Change.Token of the change that made this version
+	Version   int64  `json:"version,omitzero"`    // grows with every change; never 0
+	ChangedBy string `json:"changed_by,omitzero"` // Change.Token of the change that made this version
 }
 
 // LivePerPartition returns the maximum number of messages of a partition that are not dead; 0: no
@@ -68,29 +69,30 @@ const IfMissing = -1
 
 // Change is a change of Settings. Fields that are nil are not changed.
 type Change struct {
-	Create bool // make the queue if it is missing
+	Create bool `json:"create,omitzero"` // make the queue if it is missing
 	// If is the Settings.Version to which the change applies: if the settings have another one,
 	// nothing is changed and ErrConflict is returned. 0: any version. IfMissing: only if the
 	// queue is missing.
-	If int64
+	If int64 `json:"if,omitzero"`
 	// Token identifies a change with If: if the change is repeated after a lost reply, and the
 	// settings are those that it made, nothing is changed and the call succeeds. It has up to
 	// MaxCallerName characters.
-	Token       string
-	Partitions  *int
-	MaxBody     *int
-	MaxMessages *int64
-	Paused      *bool
+	Token       string `json:"token,omitzero"`
+	Partitions  *int   `json:"partitions,omitzero"`
+	MaxBody     *int   `json:"max_body,omitzero"`
+	MaxMessages *int64 `json:"max_messages,omitzero"`
+	Paused      *bool  `json:"paused,omitzero"`
 
-	DeadRetention *int64
-	MaxDead       *int64
-	History       *int64
-	MaxHistory    *int64
+	DeadRetention *int64 `json:"dead_retention,omitzero"`
+	MaxDead       *int64 `json:"max_dead,omitzero"`
+	History       *int64 `json:"history,omitzero"`
+	MaxHistory    *int64 `json:"max_history,omitzero"`
 
-	MaxAttempts              *int
-	Lease                    *int64
-	BackoffBase, BackoffMost *int64
-	DedupFor                 *int64
+	MaxAttempts *int   `json:"max_attempts,omitzero"`
+	Lease       *int64 `json:"lease,omitzero"`
+	BackoffBase *int64 `json:"backoff_base,omitzero"`
+	BackoffMost *int64 `json:"backoff_most,omitzero"`
+	DedupFor    *int64 `json:"dedup_for,omitzero"`
 }
 
 // Reads reports whether the change is empty: it only reads the settings.
@@ -98,25 +100,25 @@ func (c Change) Reads() bool { return c == (Change{}) }
 
 // Counters of what happened in a queue since it was made.
 type Counters struct {
-	Sent         int64 // messages stored
-	Delivered    int64 // deliveries, including repeated ones
-	Acked        int64
-	Nacked       int64
-	Released     int64
-	Snoozed      int64
-	Repeated     int64 // occurrences that ended and were followed by another
-	Rejected     int64
-	LeaseLost    int64 // leases that ran out
-	DeadLettered int64
-	Cancelled    int64 // removed by a cancel
-	Replaced     int64 // removed by a push that replaces
-	Expired      int64
-	Redriven     int64
-	Purged       int64
-	DeadExpired  int64 // dead messages removed because of DeadRetention or MaxDead
-	Duplicates   int64 // pushes refused because of their key
-	Deduplicated int64 // pushes of messages that were remembered, or that had the dedup id of another message
-	Forgotten    int64 // messages forgotten before their time because of MaxRemembered
+	Sent         int64 `json:"sent,omitzero"`      // messages stored
+	Delivered    int64 `json:"delivered,omitzero"` // deliveries, including repeated ones
+	Acked        int64 `json:"acked,omitzero"`
+	Nacked       int64 `json:"nacked,omitzero"`
+	Released     int64 `json:"released,omitzero"`
+	Snoozed      int64 `json:"snoozed,omitzero"`
+	Repeated     int64 `json:"repeated,omitzero"` // occurrences that ended and were followed by another
+	Rejected     int64 `json:"rejected,omitzero"`
+	LeaseLost    int64 `json:"lease_lost,omitzero"` // leases that ran out
+	DeadLettered int64 `json:"dead_lettered,omitzero"`
+	Cancelled    int64 `json:"cancelled,omitzero"` // removed by a cancel
+	Replaced     int64 `json:"replaced,omitzero"`  // removed by a push that replaces
+	Expired      int64 `json:"expired,omitzero"`
+	Redriven     int64 `json:"redriven,omitzero"`
+	Purged       int64 `json:"purged,omitzero"`
+	DeadExpired  int64 `json:"dead_expired,omitzero"` // dead messages removed because of DeadRetention or MaxDead
+	Duplicates   int64 `json:"duplicates,omitzero"`   // pushes refused because of their key
+	Deduplicated int64 `json:"deduplicated,omitzero"` // pushes of messages that were remembered, or that had the dedup id of another message
+	Forgotten    int64 `json:"forgotten,omitzero"`    // messages forgotten before their time because of MaxRemembered
 }
 
 // Counter is one of the Counters, with the name that stores and outputs use for it.
@@ -160,18 +162,18 @@ func (c Counters) Gone() int64 {
 // Stats are the sizes and counters of a queue, over all its partitions. Each
 // partition is read at its own instant.
 type Stats struct {
-	Queue     string
-	Settings  Settings
-	Scheduled int64
-	Ready     int64
-	Leased    int64
-	Dead      int64
-	Done      int64 // Counters count these as gone
+	Queue     string   `json:"queue,omitzero"`
+	Settings  Settings `json:"settings,omitzero"`
+	Scheduled int64    `json:"scheduled,omitzero"`
+	Ready     int64    `json:"ready,omitzero"`
+	Leased    int64    `json:"leased,omitzero"`
+	Dead      int64    `json:"dead,omitzero"`
+	Done      int64    `json:"done,omitzero"` // Counters count these as gone
 	// OldestReady is how long the oldest ready message has been due, ms; 0 if none is ready.
-	OldestReady int64
-	Consumers   int   // that are alive
-	Remembered  int64 // messages that are gone and still remembered, including some whose time has passed
-	Counters    Counters
+	OldestReady int64    `json:"oldest_ready,omitzero"`
+	Consumers   int      `json:"consumers,omitzero"`  // that are alive
+	Remembered  int64    `json:"remembered,omitzero"` // messages that are gone and still remembered, including some whose time has passed
+	Counters    Counters `json:"counters,omitzero"`
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with c.
@@ -255,12 +257,12 @@ const (
 
 // Event is a hint that something in a queue changed.
 type Event struct {
-	Kind      EventKind
-	Partition int // of EventWake, EventStop, EventHelp, EventLeft and EventReset
-	ID        ID  // of EventStop
+	Kind      EventKind `json:"kind,omitzero"`
+	Partition int       `json:"partition,omitzero"` // of EventWake, EventStop, EventHelp, EventLeft and EventReset
+	ID        ID        `json:"id,omitzero"`        // of EventStop
 	// Helpers is of EventHelp: how many consumers are called, besides the one on duty: those that
 	// follow it in the order of Duties.
-	Helpers int
+	Helpers int `json:"helpers,omitzero"`
 }
 
 // ValidateNotice returns an *Error of kind ErrInvalid if consumers do not send such an event.
@@ -279,5 +281,5 @@ func (e Event) ValidateNotice() error {
 
 // DeleteRequest deletes a queue.
 type DeleteRequest struct {
-	Force bool // also if it has messages, which are removed
+	Force bool `json:"force,omitzero"` // also if it has messages, which are removed
 }

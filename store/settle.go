@@ -30,8 +30,8 @@ const (
 
 // SettleRequest carries one verdict for several deliveries of one partition.
 type SettleRequest struct {
-	Verdict Verdict
-	Items   []Settlement // 1 to MaxBatch; with Next also MaxBatch messages and MaxBatchBytes together
+	Verdict Verdict      `json:"verdict,omitzero"`
+	Items   []Settlement `json:"items,omitzero"` // 1 to MaxBatch; with Next also MaxBatch messages and MaxBatchBytes together
 }
 
 // Settlement is the verdict's detail for one delivery.
@@ -50,9 +50,9 @@ type SettleRequest struct {
 // A lease that has run out can still be settled for as long as no claim has put
 // its message back.
 type Settlement struct {
-	Receipt Receipt
-	Delay   int64  // Nack, Release, Snooze, Again: span to the new due time
-	Failure string // Nack, Reject, Snooze: why, at most MaxFailure bytes
+	Receipt Receipt `json:"receipt,omitzero"`
+	Delay   int64   `json:"delay,omitzero"`   // Nack, Release, Snooze, Again: span to the new due time
+	Failure string  `json:"failure,omitzero"` // Nack, Reject, Snooze: why, at most MaxFailure bytes
 	// Next is for Again. nil: due after Delay, with the body as it was and no TTL.
 	//
 	// With Nack and Reject it is for messages with Repeat, and says when the message is due next
@@ -61,8 +61,8 @@ type Settlement struct {
 	// body and headers, the history and the key of the message, but no schedule; it names the key
 	// but does not hold it, also after a redrive. It counts as sent and dead lettered. The code
 	// is Dead for Nack, OK for Reject. Without Next, the message itself dies.
-	Next   *Occurrence
-	Letter ID // of the partition of Receipt.ID
+	Next   *Occurrence `json:"next,omitzero"`
+	Letter ID          `json:"letter,omitzero"` // of the partition of Receipt.ID
 
 	// Messages are for Next: 1 to MaxBatch, of the partition of Receipt.ID, no two with the same
 	// ID, Key or DedupID. Each is stored as a push does it, as if the message of the receipt were
@@ -74,19 +74,19 @@ type Settlement struct {
 	// of Messages are live or remembered (one with Repeat: if its key belongs to a message with
 	// Repeat), as after an earlier try, otherwise LeaseLost. Of items with the same receipt the
 	// first that is not refused counts.
-	Messages []Message
+	Messages []Message `json:"messages,omitzero"`
 }
 
 // Occurrence describes the next of several times for which a message is delivered.
 type Occurrence struct {
-	Due  int64 // earliest instant of delivery; 0: after Settlement.Delay; in the past: now
-	TTL  int64 // span from now after which the message is no longer delivered; 0: none
-	Body []byte
+	Due  int64  `json:"due,omitzero"` // earliest instant of delivery; 0: after Settlement.Delay; in the past: now
+	TTL  int64  `json:"ttl,omitzero"` // span from now after which the message is no longer delivered; 0: none
+	Body []byte `json:"body,omitzero"`
 	// NewBody: Body replaces the body of the message.
-	NewBody bool
+	NewBody bool `json:"new_body,omitzero"`
 	// Repeat is the schedule from which Due was computed; "": not checked. If the message has
 	// another one now, nothing is changed and the code is Changed.
-	Repeat string
+	Repeat string `json:"repeat,omitzero"`
 }
 
 // Size returns what a settlement counts against MaxBatchBytes. Each of Messages counts at least

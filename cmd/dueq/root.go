@@ -56,7 +56,8 @@ delivered until a consumer acknowledges it or it runs out of attempts.
 
 Start with "dueq demo", which needs no store. All other commands use the store in --store
 or in the environment variable DUEQ_STORE. Put a URL with a password in the variable,
-because other users of a machine can read command lines. Without either they use
+and the token of a server in DUEQ_TOKEN, because other users of a machine can read
+command lines. Without either they use
 the directory dueq in $XDG_DATA_HOME, ~/.local/share or (on Windows) %LOCALAPPDATA%,
 one command at a time.
 
@@ -68,7 +69,7 @@ unavailable, 6 refused (queue full).`,
 		DisableSuggestions: true, // they would make an error several lines long
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.store, "store", "", "`URL` of the store: file:DIR, redis://host:6379, rediss://, redis+sentinel://, redis+cluster://, mem: (default $DUEQ_STORE, or else a directory in your data home)")
+	flags.StringVar(&a.store, "store", "", "`URL` of the store: file:DIR, redis://host:6379, rediss://, redis+sentinel://, redis+cluster://, http(s)://host:7373, mem: (default $DUEQ_STORE, or else a directory in your data home)")
 	flags.VarP(&choice{value: &a.output, of: []string{formatText, formatJSON}}, "output", "o", "text for people, json for scripts")
 	a.output = formatText
 	root.AddCommand(

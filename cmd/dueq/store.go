@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"time"
 
@@ -49,11 +50,22 @@ func (a *app) open(ctx context.Context) (*dueq.Client, error) {
 }
 
 func (a *app) chosenURL() (string, error) {
-	url := cmp.Or(a.storeURL(), a.defaultStore())
-	if url == "" {
+	chosen := cmp.Or(a.storeURL(), a.defaultStore())
+	if chosen == "" {
 		return "", usage("no store, and no home directory to keep one in: give --store URL or set DUEQ_STORE, for example --store file:./data")
 	}
-	return url, nil
+	return a.withToken(chosen), nil
+}
+
+// withToken puts the token of the environment into the URL of a server that has none.
+func (a *app) withToken(storeURL string) string {
+	token := a.env("DUEQ_TOKEN")
+	u, err := url.Parse(storeURL)
+	if err != nil || token == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return storeURL
+	}
+	u.User = url.UserPassword("", token)
+	return u.String()
 }
 
 func (a *app) openURL(ctx context.Context, url string) (*dueq.Client, error) {
