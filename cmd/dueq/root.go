@@ -73,7 +73,7 @@ unavailable, 6 refused (queue full).`,
 	flags.VarP(&choice{value: &a.output, of: []string{formatText, formatJSON}}, "output", "o", "text for people, json for scripts")
 	a.output = formatText
 	root.AddCommand(
-		newDemo(a), newSend(a), newImport(a), newReceive(a),
+		newDemo(a), newSend(a), newImport(a), newReceive(a), newWork(a),
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
 		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
 		newQueue(a),

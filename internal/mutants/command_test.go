@@ -1,0 +1,28 @@
+package mutants
+
+// ofTheCommand are mistakes in cmd/dueq.
+func ofTheCommand() []mutant {
+	const commandPkg, childPkg = "./cmd/dueq", "./cmd/dueq/internal/child"
+	return []mutant{
+		{
+			"a command that puts its message off fails it", "cmd/dueq/work.go",
+			"exitTempFail = 75", "exitTempFail = 76",
+			commandPkg, "TestWork_ExitStatus",
+		},
+		{
+			"the reason of a failure is the first line on standard error", "cmd/dueq/internal/child/child.go",
+			"bytes.LastIndexByte(trimmed, '\\n')+1:", "0:",
+			childPkg, "TestRun_PassesInput",
+		},
+		{
+			"children of a command survive it", "cmd/dueq/internal/child/group_unix.go",
+			"syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM)", "syscall.Kill(cmd.Process.Pid, syscall.SIGTERM)",
+			childPkg, "TestRun_EndOfContextEndsTheCommandAndItsChildren",
+		},
+		{
+			"lines of commands are mixed", "cmd/dueq/internal/child/child.go",
+			"end := bytes.LastIndexByte(l.rest, '\\n') + 1", "end := len(l.rest)",
+			childPkg, "TestLines",
+		},
+	}
+}
