@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 )
 
@@ -34,8 +33,8 @@ makes the backup itself, without stopping: Client.Backup of the Go API.`,
 			if url := a.storeURL(); url != "" && !strings.HasPrefix(url, "file:") {
 				return usage("only stores of files can be backed up: want --store file:DIR")
 			}
-			client, err := a.open(ctx)
-			if errors.Is(err, dueq.ErrUnavailable) && strings.Contains(err.Error(), "in use by another process") {
+			client, err := a.openItself(ctx)
+			if inUse(err) {
 				return fmt.Errorf("%w: let that process make the backup, with Client.Backup of the Go API", err)
 			}
 			if err != nil {

@@ -66,14 +66,11 @@ are kept beside it as *.damaged.`,
 	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (default: every queue)")
 	repair := cmd.Flags().Bool("repair", false, "skip what is damaged in a store of files, and report it")
 	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
-		url, err := a.chosenURL()
-		if err == nil && *repair {
-			url, err = repairing(url)
+		open := a.open
+		if *repair {
+			open = a.openRepaired
 		}
-		if err != nil {
-			return err
-		}
-		client, err := a.openURL(ctx, url)
+		client, err := open(ctx)
 		if errors.Is(err, dueq.ErrCorrupt) && !*repair {
 			return a.listDamage(ctx)
 		}
@@ -83,6 +80,18 @@ are kept beside it as *.damaged.`,
 		return errors.Join(a.check(ctx, client, *queue, cmd.Flags().Changed("queue")), client.Close())
 	})
 	return cmd
+}
+
+// openRepaired is open for a directory that is damaged.
+func (a *app) openRepaired(ctx context.Context) (*dueq.Client, error) {
+	chosen, err := a.chosenURL()
+	if err == nil {
+		chosen, err = repairing(chosen)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return a.openURL(ctx, chosen)
 }
 
 // repairing returns the URL that opens the store of url even if it is damaged.

@@ -83,7 +83,7 @@ now, and all distances from it, and delays, are divided by N. Schedules are not 
 		i := &importer{
 			queue: q, clock: replay{speed: speed, start: time.Now()}, result: importResult{Queue: q.Name()},
 			in:   jsonl.NewReader(in),
-			bad:  func(err error) { _, _ = fmt.Fprintln(a.err, oneLine(err, a.storeURL())) }, // counted all the same
+			bad:  func(err error) { _, _ = fmt.Fprintln(a.err, oneLine(err, a.withToken(a.storeURL()))) }, // counted all the same
 			show: a.progress(q.Name(), size),
 		}
 		return a.runImport(ctx, i)

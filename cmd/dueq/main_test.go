@@ -63,7 +63,8 @@ func redisURL(t *testing.T) string {
 	return "unix://" + redistest.Shared(t).Addr() + "?prefix=" + redistest.Prefix()
 }
 
-// onRedis returns a session on a real Redis, and a client of the same store.
+// onRedis returns a session on a real Redis, and a client of the same store. In TestRemote the
+// session uses it through a server.
 func onRedis(t *testing.T) (*session, *dueq.Client) {
 	t.Helper()
 	url := redisURL(t)
@@ -76,7 +77,11 @@ func onRedis(t *testing.T) (*session, *dueq.Client) {
 			t.Error(err)
 		}
 	})
-	return &session{t: t, env: map[string]string{"DUEQ_STORE": url}}, client
+	s := &session{t: t, env: map[string]string{"DUEQ_STORE": url}}
+	if strings.HasPrefix(t.Name(), "TestRemote/") {
+		return &session{t: t, env: map[string]string{"DUEQ_STORE": s.serve().url}}, client
+	}
+	return s, client
 }
 
 func (s *session) run(args ...string) outcome { return s.feed("", args...) }

@@ -43,7 +43,7 @@ func run(ctx context.Context, args []string, c console) int {
 	if !a.started {
 		err = usage("%w (see %s --help)", err, root.CommandPath())
 	}
-	_, _ = fmt.Fprintln(c.err, oneLine(err, a.storeURL())) // when stderr is gone, the exit code remains
+	_, _ = fmt.Fprintln(c.err, oneLine(err, a.withToken(a.storeURL()))) // when stderr is gone, the exit code remains
 	return exitCode(err)
 }
 

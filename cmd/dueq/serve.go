@@ -91,6 +91,13 @@ const (
 	stopTimeout    = 30 * time.Second
 )
 
+func newServer(log *slog.Logger) *http.Server {
+	return &http.Server{
+		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // handshakes that fail
+	}
+}
+
 // serve runs the server until ctx ends.
 func (a *app) serve(ctx context.Context, s *serving) error {
 	log := a.logger()
@@ -101,14 +108,11 @@ func (a *app) serve(ctx context.Context, s *serving) error {
 	if err := s.checkAddress(ctx, len(f.tokens) > 0); err != nil {
 		return err
 	}
-	server := &http.Server{
-		ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug), // handshakes that fail
-	}
+	server := newServer(log)
 	if server.TLSConfig, err = s.tls(log); err != nil {
 		return err
 	}
-	return a.withClient(ctx, func(client *dueq.Client) error {
+	return withOpened(ctx, a.openItself, func(client *dueq.Client) error {
 		api := &api{client: client, options: dueqhttp.Options{Hosts: s.hosts, ReadOnly: s.readOnly, Logger: log}}
 		if err := api.use(ctx, f.tokens); err != nil {
 			return err
@@ -117,6 +121,11 @@ func (a *app) serve(ctx context.Context, s *serving) error {
 		if server.TLSConfig != nil {
 			server.Handler = strictTransport(api)
 		}
+		leave, err := a.serveSocket(ctx, client, s.readOnly, log)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		pushing := &pushing{client: client, log: log, running: map[string]*pusher{}}
 		hangups := make(chan os.Signal, 1)
 		signal.Notify(hangups, syscall.SIGHUP)

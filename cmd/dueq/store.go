@@ -8,11 +8,13 @@ import (
 	"log/slog"
 	"net/url"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/socket"
 )
 
 // openTimeout is how long opening a store may take.
@@ -40,13 +42,27 @@ func (a *app) defaultStore() string {
 	return ""
 }
 
-// open connects to the store that was chosen, or the default one.
+// open connects to the store that was chosen, or the default one. If a process that has the
+// directory open serves it, the store is used through that process.
 func (a *app) open(ctx context.Context) (*dueq.Client, error) {
-	url, err := a.chosenURL()
+	chosen, err := a.chosenURL()
 	if err != nil {
 		return nil, err
 	}
-	return a.openURL(ctx, url)
+	client, err := a.openURL(ctx, cmp.Or(socket.URL(ctx, chosen), chosen))
+	if inUse(err) {
+		return nil, fmt.Errorf("%w: stop that process, or have it serve its store (dueq serve; dueqhttp.ListenSocket of the Go API)", err)
+	}
+	return client, err
+}
+
+// openItself is open for commands that must have a directory for themselves.
+func (a *app) openItself(ctx context.Context) (*dueq.Client, error) {
+	chosen, err := a.chosenURL()
+	if err != nil {
+		return nil, err
+	}
+	return a.openURL(ctx, chosen)
 }
 
 func (a *app) chosenURL() (string, error) {
@@ -78,6 +94,11 @@ func (a *app) openURL(ctx context.Context, url string) (*dueq.Client, error) {
 	return client, err
 }
 
+// inUse reports whether err says that another process has the directory open.
+func inUse(err error) bool {
+	return errors.Is(err, dueq.ErrUnavailable) && strings.Contains(err.Error(), "in use by another process")
+}
+
 // logger writes the library's log to standard error: errors, and for commands that send
 // messages or run for long also warnings, such as that a Redis may lose messages.
 func (a *app) logger() *slog.Logger {
@@ -105,8 +126,12 @@ func (a *app) warned(cmd *cobra.Command, needed func() bool) *cobra.Command {
 func always() bool { return true }
 
 // withClient gives use a client for as long as it runs.
-func (a *app) withClient(ctx context.Context, use func(*dueq.Client) error) (err error) {
-	client, err := a.open(ctx)
+func (a *app) withClient(ctx context.Context, use func(*dueq.Client) error) error {
+	return withOpened(ctx, a.open, use)
+}
+
+func withOpened(ctx context.Context, open func(context.Context) (*dueq.Client, error), use func(*dueq.Client) error) (err error) {
+	client, err := open(ctx)
 	if err != nil {
 		return err
 	}

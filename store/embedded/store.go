@@ -64,6 +64,9 @@ var _ store.Store = (*Store)(nil)
 // starts nothing: a store that is dropped without Close leaks nothing.
 func NewMemory(c Config) *Store { return newStore(c) }
 
+// Dir returns the directory of the store as it was opened; "" if it is in memory.
+func (s *Store) Dir() string { return s.path }
+
 func newStore(c Config) *Store {
 	now := c.Now
 	if now == nil {
