@@ -138,7 +138,9 @@ func TestConsume_LeaseOfALongHandlerIsExtended(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		const lease = 3 * time.Second
 		r.send(dueq.Message{})
+		started := make(chan struct{})
 		consumer := r.consume(r.q, func(ctx context.Context, _ *dueq.Delivery) error {
+			close(started)
 			select {
 			case <-time.After(time.Minute):
 			case <-ctx.Done():
@@ -146,6 +148,7 @@ func TestConsume_LeaseOfALongHandlerIsExtended(t *testing.T) {
 			}
 			return nil
 		}, dueq.ConsumeOptions{Lease: lease})
+		<-started
 		other := r.consume(r.direct, func(context.Context, *dueq.Delivery) error {
 			return nil
 		}, dueq.ConsumeOptions{})

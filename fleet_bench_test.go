@@ -199,7 +199,7 @@ func BenchmarkFleet_IdleQueues(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		before := runtime.NumGoroutine()
+		before, bytes := runtime.NumGoroutine(), memory()
 		ctx, end := context.WithCancel(b.Context())
 		var running sync.WaitGroup
 		running.Go(func() { _ = w.Run(ctx) })
@@ -209,6 +209,7 @@ func BenchmarkFleet_IdleQueues(b *testing.B) {
 		pass(span)
 		b.ReportMetric(float64(f.calls()-calls)/span.Seconds(), "calls/s")
 		b.ReportMetric(float64(runtime.NumGoroutine()-before), "goroutines")
+		b.ReportMetric(float64(memory()-bytes)/1024/queues, "KiB/queue")
 		clients, err := f.server.Client(b).ClientList(b.Context()).Result()
 		if err != nil {
 			b.Fatal(err)
@@ -217,4 +218,12 @@ func BenchmarkFleet_IdleQueues(b *testing.B) {
 		end()
 		running.Wait()
 	}
+}
+
+// memory returns the bytes of live objects and of stacks.
+func memory() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc + m.StackInuse
 }

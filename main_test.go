@@ -216,7 +216,7 @@ func (n *network) decide(op string, partition int) fault {
 
 const (
 	lateBy = 3 * time.Second
-	slowBy = 20 * time.Millisecond
+	slowBy = 10 * time.Millisecond
 )
 
 func over[T any](ctx context.Context, n *network, op string, partition int, call func() (T, error)) (T, error) {

@@ -276,6 +276,27 @@ func TestConsume_HungConsumerOnDutyDelaysByTwoSeconds(t *testing.T) {
 
 // A process that crashes again and again, each time with another name, does not delay the messages of
 // one that is well.
+// The others look at a quiet queue every 10 s only, so the hint of the message must reach the standby.
+func TestConsume_HungConsumerOnDutyOfAQuietQueueDelaysByTwoSeconds(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		var seen lateness
+		c := newStaff(r, 10, seen.handle, dueq.ConsumeOptions{})
+		for range 6 {
+			hung := c.owner()
+			r.sleep(time.Minute)
+			seen.take()
+			hung.net.set(everything(hangs))
+			r.send(dueq.Message{})
+			r.sleep(time.Minute)
+			if n, late := seen.take(); n != 1 || late > 2*time.Second {
+				r.Errorf("%d messages, %s late, want one within 2 s", n, late)
+			}
+			hung.net.set(nil)
+		}
+		c.end()
+	})
+}
+
 func TestConsume_CrashingProcessDoesNotDelayOthers(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		var seen lateness

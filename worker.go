@@ -52,6 +52,10 @@ const (
 	listQueuesEvery = 5 * time.Second
 	// consumeAgainAfter is how long a worker waits before it retries to consume a queue.
 	consumeAgainAfter = time.Minute
+	// startWithin is how long a worker waits until a consumer has the settings of its queue, before it
+	// starts the next one. Starting many at a time would open many connections, which a client of
+	// Redis then keeps.
+	startWithin = 20 * time.Millisecond
 )
 
 // Worker consumes many queues with handlers that share one limit of concurrency. Make one with
@@ -348,7 +352,7 @@ func (r *workerRun) look(ctx context.Context, names []string) {
 	}
 }
 
-// consume starts a consumer of a queue, unless there is one.
+// consume starts a consumer of a queue, unless there is one. It waits a little for it.
 func (r *workerRun) consume(ctx context.Context, route *workerRoute, name string, learn func(context.Context) (store.Settings, error)) {
 	known := r.queues[name]
 	if known == nil {
@@ -359,14 +363,23 @@ func (r *workerRun) consume(ctx context.Context, route *workerRoute, name string
 		return
 	}
 	known.consumed = true
-	options, q := r.options, r.client.Queue(name)
+	options, q, learned := r.options, r.client.Queue(name), make(chan struct{})
 	options.Concurrency = route.most
+	announce := sync.OnceFunc(func() { close(learned) })
 	go func() {
-		r.ended <- workerEnd{name, q.consume(ctx, options, learn, func(config *consumer.Config) {
+		r.ended <- workerEnd{name, q.consume(ctx, options, func(ctx context.Context) (store.Settings, error) {
+			defer announce()
+			return learn(ctx)
+		}, func(config *consumer.Config) {
 			q.handler(route.handler)(config)
 			config.Share = known.share
 		})}
 	}()
+	select {
+	case <-learned:
+	case <-time.After(startWithin):
+	case <-ctx.Done():
+	}
 }
 
 // over notes that a consumer has ended, and returns its error if that affects all queues.

@@ -1,31 +1,28 @@
 package consumer
 
 import (
-	"context"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/dueq-dev/dueq/store"
 )
 
 // backlog is the queue of deliveries that wait for a worker, oldest first.
 type backlog struct {
 	bytes *atomic.Int64 // of the waiting deliveries
-	begun chan struct{} // has an element when a delivery was added to an empty backlog
+	begun func()        // called when a delivery was added to an empty backlog
 
 	mu     sync.Mutex
 	filled sync.Cond // signalled when a delivery is added, and at close
 	queue  []*Held
 	first  int // index of the oldest delivery
 	idle   int // workers that wait for a delivery
+	staff  staff
 	closed bool
 	hurry  bool // workers do not wait for more deliveries any more
 }
 
 func newBacklog(bytes *atomic.Int64) *backlog {
-	b := &backlog{bytes: bytes, begun: make(chan struct{}, 1)}
+	b := &backlog{bytes: bytes, begun: func() {}}
 	b.filled.L = &b.mu
 	return b
 }
@@ -43,10 +40,7 @@ func (b *backlog) add(all []*Held) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.first == len(b.queue) {
-		select {
-		case b.begun <- struct{}{}:
-		default:
-		}
+		b.begun()
 	}
 	if b.first > 0 && len(b.queue)+len(all) > cap(b.queue) {
 		b.queue = append(b.queue[:0], b.queue[b.first:]...)
@@ -58,7 +52,8 @@ func (b *backlog) add(all []*Held) {
 	}
 }
 
-// next waits for a delivery and takes it. It returns nil once the backlog is closed and empty.
+// next waits for a delivery and takes it. It returns nil once the backlog is closed and empty, or
+// when the worker is dismissed.
 func (b *backlog) next() *Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,10 +87,11 @@ func (b *backlog) over() bool {
 	return b.closed && b.first == len(b.queue)
 }
 
-// await waits until there is a delivery. It returns false once the backlog is closed and empty.
+// await waits until there is a delivery. It returns false once the backlog is closed and empty, or
+// when the worker is dismissed.
 func (b *backlog) await() bool {
 	for b.first == len(b.queue) {
-		if b.closed {
+		if b.closed || b.staff.dismissed() {
 			return false
 		}
 		b.wait()
@@ -107,11 +103,12 @@ func (b *backlog) wait() {
 	b.idle++
 	b.filled.Wait()
 	b.idle--
+	b.staff.spare = min(b.staff.spare, b.idle)
 }
 
 // nextBatch waits for a delivery, then until there are most deliveries or linger has passed, and
-// takes them. It returns none once the backlog is closed and empty. idling is called before and
-// after the wait.
+// takes them. It returns none once the backlog is closed and empty, or when the worker is dismissed.
+// idling is called before and after the wait.
 func (b *backlog) nextBatch(most int, linger time.Duration, idling func(bool)) []*Held {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -188,45 +185,4 @@ func (b *backlog) close() {
 	defer b.mu.Unlock()
 	b.closed = true
 	b.filled.Broadcast()
-}
-
-// shedAfter is how long a delivery may wait for a worker.
-const shedAfter = time.Second
-
-// shed releases deliveries that have waited for a worker for longer than shedAfter, because
-// handlers have become slow: another consumer may have free workers. A released message loses no
-// attempt and is due at once.
-type shed struct{ work *work }
-
-// Run sheds until ctx ends. It sleeps while no delivery waits.
-func (s *shed) Run(ctx context.Context) {
-	for {
-		select {
-		case <-s.work.backlog.begun:
-		case <-ctx.Done():
-			return
-		}
-		for more := true; more && ctx.Err() == nil; {
-			pause(ctx, shedAfter/2)
-			more = s.shedOld(ctx)
-		}
-	}
-}
-
-// shedOld releases the deliveries that waited for too long, and reports whether others wait.
-func (s *shed) shedOld(ctx context.Context) bool {
-	old, more := s.work.backlog.takeOlder(time.Now().Add(-shedAfter))
-	if len(old) == 0 {
-		return more
-	}
-	s.work.capacity.stalled()
-	s.work.config.Log.Debug("dueq: messages released, handlers are too slow to start them soon",
-		slog.String("queue", s.work.config.Queue), slog.Int("messages", len(old)))
-	for _, h := range old {
-		d := s.work.duties[h.Partition.Index]
-		d.giveWay()
-		s.work.callForHelp(ctx, d)
-		s.work.settle(h, Verdict{Verdict: store.Release})
-	}
-	return more
 }

@@ -39,7 +39,7 @@ type capacity struct {
 	mean       time.Duration // time of a worker for a delivery; 0: not measured yet
 	size       int           // mean bytes of a delivery
 	partitions []usage
-	idle       int       // workers that wait for deliveries; only counted with batches
+	idle       int       // workers that wait for deliveries, or are not needed; only counted with batches
 	waiting    []*waiter // fetchers, in the order in which they are served
 	short      bool      // a waiting fetcher has no permit because slots are missing
 	plenty     int       // partitions that are known to have more messages due
@@ -84,7 +84,7 @@ type waiter struct {
 func newCapacity(c Config) *capacity {
 	return &capacity{
 		workers: c.workers(), limit: c.workers(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
-		share: c.Share, partitions: make([]usage, c.Partitions),
+		share: c.Share, partitions: make([]usage, c.Partitions), idle: c.Concurrency,
 	}
 }
 
@@ -241,6 +241,14 @@ func (c *capacity) unstarved() {
 	c.limit = min(c.limit+max(c.limit/4, 1), c.workers)
 	c.limitSlots()
 	c.grant()
+}
+
+// limited reports whether starved has lowered the limit, and unstarved not yet raised it to the full
+// number.
+func (c *capacity) limited() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.limit < c.workers
 }
 
 func (c *capacity) limitSlots() {

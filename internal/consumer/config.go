@@ -68,6 +68,9 @@ const (
 // overtime returns how long a delivery is wanted after the end of its lease.
 func (c *Config) overtime() time.Duration { return min(max(c.Lease, minOvertime), maxOvertime) }
 
+// extendEvery returns the interval at which leases are extended that are due for it.
+func (c *Config) extendEvery() time.Duration { return c.Lease / 6 }
+
 // lookEvery returns the interval at which leases are checked.
 func (c *Config) lookEvery() time.Duration { return min(c.Lease/10, time.Second) }
 

@@ -1,10 +1,13 @@
-// Package consumer runs the loops of a consumer, each with what belongs to it in a file:
+// Package consumer runs the roles of a consumer, each with what belongs to it in a file:
 //
-//	consumer  starts and stops the loops
+//	consumer  starts and stops the roles
+//	runner    runs the function of a role when there is something to do
 //	fetch     claims messages of one partition while permits are free, or at a hint
 //	capacity  how much may be held
-//	backlog   deliveries that wait for a worker, and are released when that takes too long
+//	backlog   deliveries that wait for a worker
+//	shed      releases those that wait for too long
 //	work      runs handlers
+//	staff     how many workers there are
 //	together  runs handlers on several deliveries at a time
 //	slots     runs handlers of several queues that share a limit
 //	crash     isolates handlers that may end the process, and records their start
@@ -13,6 +16,8 @@
 //	verdict   what a handler returned, as a verdict
 //	settle    reports verdicts to the store until it knows them
 //	outcome   logs failures, within a quota, and reports the end of deliveries
+//	duty      which consumer of a queue claims when
+//	roster    keeps the duties of the consumers of a client
 //	lease     extends the leases of held deliveries, and ends the work on those that may have run out
 //	gate      holds back claims that would take such leases away
 //	outage    notes and logs that a store does not answer
@@ -25,8 +30,9 @@
 //
 // Both settle and extend through calls.go, which combines requests.
 //
-// A role that runs has one method Run(ctx), which blocks until ctx ends and everything it started
-// has stopped. [Consumer.Run] starts and stops them in the right order.
+// A role is the function of a runner, which has a goroutine only while the function runs: a consumer
+// with nothing to do has one for [Consumer.Run], and one that watches for hints of the store. Run
+// starts and stops the roles in the right order.
 package consumer
 
 import (
@@ -44,7 +50,6 @@ import (
 // Consumer is one consumer of a queue.
 type Consumer struct {
 	config   Config
-	outage   *outage
 	held     *holdings
 	settler  *settler
 	work     *work
@@ -56,13 +61,12 @@ func New(c Config) *Consumer {
 	if c.AtMostOnce {
 		c.Prefetch = 0 // messages that wait for a worker are lost if the process dies
 	}
-	outage := &outage{log: c.Log, failing: map[string]bool{}}
 	held := newHoldings()
 	settler := newSettler(c)
 	work := newWork(c, held, settler)
-	n := &Consumer{config: c, outage: outage, held: held, settler: settler, work: work}
+	n := &Consumer{config: c, held: held, settler: settler, work: work}
 	for index := range c.Partitions {
-		n.fetchers = append(n.fetchers, newFetch(c, index, work, outage))
+		n.fetchers = append(n.fetchers, newFetch(c, index, work))
 	}
 	return n
 }
@@ -75,15 +79,18 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer kill()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	post := c.join()
-	tending, endTending := context.WithCancel(life)
-	defer endTending()
-	tended := c.tend(tending)
-	c.work.start(ctx, life)
-
 	claiming, endClaiming := context.WithCancel(life)
 	defer endClaiming()
-	fetched := c.fetch(ctx, claiming, stop)
+	c.work.start(ctx, life)
+	for _, f := range c.fetchers {
+		f.start(ctx, claiming, stop)
+	}
+	post := c.join()
+	watched := c.watch(life)
+	for _, f := range c.fetchers {
+		f.ring()
+	}
+
 	<-ctx.Done() // ctx also ends when a fetcher cannot continue
 	c.work.notices.Go(func() { c.retire(life, post) })
 	grace, endGrace := context.WithTimeout(life, c.config.Grace)
@@ -92,66 +99,43 @@ func (c *Consumer) Run(ctx context.Context) error {
 	closing, endClosing := context.WithTimeout(life, max(c.config.Grace, unwind))
 	defer endClosing()
 	defer context.AfterFunc(closing, endClaiming)()
-	c.work.releaseWaiting(closing, fetched.done)
-	<-fetched.done
+	c.work.releaseWaiting(closing)
 	left := c.stop(grace, life, kill)
-	endTending()
-	tended.Wait()
+	c.work.tending.end()
+	watched.Wait()
 	c.settler.hedges.Wait() // their calls have been cancelled
 	c.settler.outcomes.end()
 	c.settler.coalescers.Stop()
 	c.leave(life)
 	c.work.notices.Wait()
+	failed := c.failed()
 	if left == nil {
-		return fetched.err
+		return failed
 	}
-	return errors.Join(fetched.err, left)
+	return errors.Join(failed, left)
 }
 
-// tend starts the roles that must run for as long as deliveries are held.
-func (c *Consumer) tend(ctx context.Context) *sync.WaitGroup {
+// watch passes on the hints of the store until ctx ends.
+func (c *Consumer) watch(ctx context.Context) *sync.WaitGroup {
 	var running sync.WaitGroup
-	running.Go(func() { (&wake{c.config, c.outage, c.held, c.fetchers, c.work.hints}).Run(ctx) })
-	if !c.config.AtMostOnce {
-		running.Go(func() { (&extend{c.config, c.outage, c.held, c.settler.outcomes}).Run(ctx) })
-		running.Go(func() { newLapse(c.work).Run(ctx) })
-	}
+	running.Go(func() { (&wake{c.config, c.work.outage, c.held, c.fetchers, c.work.hints}).Run(ctx) })
 	return &running
 }
 
-// fetching is the state of the running fetchers.
-type fetching struct {
-	done chan struct{}
-	err  error // set when done is closed
-}
-
-// fetch runs the fetchers until ctx ends; the first that cannot continue calls stop.
-func (c *Consumer) fetch(ctx, life context.Context, stop context.CancelFunc) *fetching {
-	f := &fetching{done: make(chan struct{})}
-	errs := make([]error, len(c.fetchers))
-	var running sync.WaitGroup
-	if !c.config.AtMostOnce {
-		running.Go(func() { (&shed{c.work}).Run(ctx) })
-	}
-	for i, fetcher := range c.fetchers {
-		running.Go(func() {
-			defer stop()
-			errs[i] = fetcher.Run(ctx, life)
-		})
-	}
-	go func() {
-		defer close(f.done)
-		running.Wait()
-		failed := slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-		failed = slices.CompactFunc(failed, sameText) // each may report that the queue was deleted
-		if f.err = errors.Join(failed...); len(failed) == 1 {
-			f.err = failed[0]
+// failed returns why fetchers could not continue.
+func (c *Consumer) failed() error {
+	var failed []error
+	for _, f := range c.fetchers {
+		same := func(other error) bool { return other.Error() == f.err.Error() } // each may report that the queue was deleted
+		if f.err != nil && !slices.ContainsFunc(failed, same) {
+			failed = append(failed, f.err)
 		}
-	}()
-	return f
+	}
+	if len(failed) == 1 {
+		return failed[0]
+	}
+	return errors.Join(failed...)
 }
-
-func sameText(a, b error) bool { return a.Error() == b.Error() }
 
 // stop waits until grace ends for handlers and for the store to know their verdicts. Then it ends
 // the contexts of handlers, which have abandonAfter to return; calls to the store have unwind. It

@@ -20,55 +20,59 @@ type fetch struct {
 	overdue   *overdue
 	gate      *gate
 	duty      *duty
-	wake      chan struct{}
-	number    uint64 // of the last claim
-	answered  int    // the most deliveries that a claim has handed out
+	runner    *runner // set by start
+	number    uint64  // of the last claim
+	answered  int     // the most deliveries that a claim has handed out
+	err       error   // why it cannot continue
 }
 
-func newFetch(c Config, index int, w *work, o *outage) *fetch {
+func newFetch(c Config, index int, w *work) *fetch {
 	return &fetch{
 		config: c, partition: store.Partition{Queue: c.Queue, Index: index},
-		role: "fetch " + strconv.Itoa(index), work: w, outage: o,
+		role: "fetch " + strconv.Itoa(index), work: w, outage: w.outage,
 		overdue: &overdue{note: func(late bool) {
 			if late { // capacity.claimed notes the end of a claim
 				w.capacity.claimLate(index)
 			}
 		}},
 		gate: w.gates[index], duty: w.duties[index],
-		wake: make(chan struct{}, 1),
 	}
+}
+
+// start makes the fetcher claim when it is rung, until ctx ends; a claim that is in flight then is
+// finished, in life. It calls fail after an error that retries do not end.
+func (f *fetch) start(ctx, life context.Context, fail func()) {
+	f.runner = f.work.claiming.add(func() time.Duration {
+		wait, err := f.fetch(ctx, life)
+		if err != nil {
+			f.err = err
+			fail()
+			return forever
+		}
+		return wait
+	})
 }
 
 // ring makes the fetcher claim again, now or when it gets permits.
-func (f *fetch) ring() {
-	select {
-	case f.wake <- struct{}{}:
-	default: // it is going to claim anyway
-	}
-}
+func (f *fetch) ring() { f.runner.ring() }
 
-// Run claims until ctx ends; a claim that is in flight then is finished, in life. It returns only
-// errors that retries do not end.
-func (f *fetch) Run(ctx, life context.Context) error {
-	for {
-		if d := f.duty.givesWay(); d > 0 {
-			pause(ctx, d)
-		}
-		most := f.take(ctx)
-		if most == 0 {
-			return nil
-		}
-		wait, some, err := f.claim(ctx, life, most)
-		if err != nil {
-			return err
-		}
-		if some && f.duty.role(time.Now()) != onDuty {
-			f.standIn(ctx)
-		}
-		if !f.sleep(ctx, f.duty.pause(wait, some)) {
-			return nil
-		}
+// fetch claims once, and returns how long to sleep until the next claim.
+func (f *fetch) fetch(ctx, life context.Context) (time.Duration, error) {
+	if d := f.duty.givesWay(); d > 0 {
+		return d, nil
 	}
+	most := f.take(ctx)
+	if most == 0 {
+		return forever, nil
+	}
+	wait, some, err := f.claim(ctx, life, most)
+	if err != nil {
+		return forever, err
+	}
+	if some && f.duty.role(time.Now()) != onDuty {
+		f.standIn(ctx)
+	}
+	return f.duty.pause(wait, some), nil
 }
 
 // take waits until permits are free, and calls for help while there are none; 0 if ctx ended.
@@ -191,14 +195,6 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (resu
 		}
 		pause(ctx, retryDelay(try))
 	}
-}
-
-// sleep waits for d, or for a hint. It returns false when ctx has ended.
-func (f *fetch) sleep(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	return sleep(ctx, d, f.wake)
 }
 
 // wake passes on the store's hints. They only reduce latency: nothing depends on them.

@@ -283,6 +283,12 @@ func (s *holdings) removeSettled(all []settling) {
 	}
 }
 
+func (s *holdings) none() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.held) == 0
+}
+
 func (s *holdings) all() []*Held {
 	s.mu.Lock()
 	defer s.mu.Unlock()

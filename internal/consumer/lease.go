@@ -11,6 +11,22 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
+// startLeases prepares the roles that look after leases.
+func (w *work) startLeases(life context.Context) {
+	extend := &extend{w.config, w.outage, w.held, w.settler.outcomes}
+	w.extend = w.tending.add(func() time.Duration { return extend.check(life) })
+	w.lapse = w.tending.add(newLapse(w).check)
+}
+
+// watchLeases ensures that these roles run when deliveries are held.
+func (w *work) watchLeases() {
+	if w.config.AtMostOnce {
+		return
+	}
+	w.extend.arm(w.config.extendEvery())
+	w.lapse.arm(w.config.lookEvery())
+}
+
 // extend extends leases when a third of their span has passed, in one call per partition, also
 // those of deliveries that wait for a worker. It checks twice in that time, so that a lease is
 // extended before half of its span has passed.
@@ -21,21 +37,15 @@ type extend struct {
 	outcomes *outcomes
 }
 
-// Run extends leases until ctx ends.
-func (e *extend) Run(ctx context.Context) {
-	ticker := time.NewTicker(e.period())
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			e.extendAll(ctx)
-		case <-ctx.Done():
-			return
-		}
+// check extends leases, and returns how long to sleep: forever when nothing is held.
+func (e *extend) check(ctx context.Context) time.Duration {
+	next := time.Now().Add(e.config.extendEvery())
+	e.extendAll(ctx)
+	if e.held.none() {
+		return forever
 	}
+	return time.Until(next)
 }
-
-func (e *extend) period() time.Duration { return e.config.Lease / 6 }
 
 // extendAll extends the leases that are due for it. Partitions can be on different servers, so
 // one that does not answer must not delay the others.
@@ -63,7 +73,7 @@ func (e *extend) role(index int) string { return "extend " + strconv.Itoa(index)
 // extendPartition extends the leases of one partition. Its timeout is short: a call that fails is
 // repeated at the next check.
 func (e *extend) extendPartition(ctx context.Context, index int, all []*Held) {
-	ctx, end := context.WithTimeout(ctx, min(e.period(), callTimeout))
+	ctx, end := context.WithTimeout(ctx, min(e.config.extendEvery(), callTimeout))
 	defer end()
 	for chunk := range slices.Chunk(all, store.MaxBatch) {
 		began := time.Now()
@@ -111,26 +121,28 @@ type lapse struct {
 	capacity *capacity
 	outcomes *outcomes
 
-	punctual int // checks in a row that were not late
+	punctual int       // checks in a row that were not late
+	next     time.Time // when the next check is due; zero: it is the first one after a sleep without end
 }
 
 func newLapse(w *work) *lapse {
 	return &lapse{config: w.config, held: w.held, gates: w.gates, capacity: w.capacity, outcomes: w.settler.outcomes, punctual: calm}
 }
 
-// Run checks leases until ctx ends.
-func (l *lapse) Run(ctx context.Context) {
-	ticker := time.NewTicker(l.config.lookEvery())
-	defer ticker.Stop()
-	for {
-		select {
-		case due := <-ticker.C:
-			l.judgeLoad(time.Since(due))
-			l.endLapsing()
-		case <-ctx.Done():
-			return
-		}
+// check ends the work on deliveries, and returns how long to sleep: forever when nothing is held and
+// no limit has to be raised again.
+func (l *lapse) check() time.Duration {
+	if !l.next.IsZero() {
+		l.judgeLoad(time.Since(l.next))
 	}
+	l.endLapsing()
+	if l.held.none() && !l.capacity.limited() {
+		l.next = time.Time{}
+		return forever
+	}
+	every := l.config.lookEvery()
+	l.next = time.Now().Add(every)
+	return every
 }
 
 // calm is how many checks in a row must be punctual before more handlers are run.

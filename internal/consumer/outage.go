@@ -20,6 +20,8 @@ type outage struct {
 	since   time.Time
 }
 
+func newOutage(log *slog.Logger) *outage { return &outage{log: log, failing: map[string]bool{}} }
+
 // begin notes that a call of a role has failed.
 func (o *outage) begin(role string, err error) {
 	o.mu.Lock()
@@ -71,7 +73,7 @@ func sleep(ctx context.Context, d time.Duration, hint <-chan struct{}) bool {
 // Insist retries a call until the store answers or ctx ends. It returns an error only if retries
 // cannot help. If ctx ends first it returns the zero value and no error.
 func Insist[T any](ctx context.Context, log *slog.Logger, ask func(context.Context) (T, error)) (T, error) {
-	o := &outage{log: log, failing: map[string]bool{}}
+	o := newOutage(log)
 	for try := 0; ; try++ {
 		call, end := context.WithTimeout(ctx, callTimeout)
 		answer, err := ask(call)

@@ -46,7 +46,7 @@ type Share struct {
 	slots  *Slots
 	weight float64
 	most   int
-	wake   chan struct{} // has an element when the dispatcher must check for work
+	ring   func() // makes the dispatcher check for work; it does not block
 
 	running  int
 	reserved int
@@ -62,16 +62,15 @@ func (s *Slots) Share(weight, most int) *Share {
 	defer s.mu.Unlock()
 	return &Share{
 		slots: s, weight: float64(weight), most: most, virtual: s.reached, since: time.Now(),
-		wake: make(chan struct{}, 1),
+		ring: func() {},
 	}
 }
 
-// ring makes the dispatcher check for work.
-func (a *Share) ring() {
-	select {
-	case a.wake <- struct{}{}:
-	default: // it is going to check anyway
-	}
+// onRing sets the function that makes the dispatcher check for work. It must not block.
+func (a *Share) onRing(ring func()) {
+	a.slots.mu.Lock()
+	defer a.slots.mu.Unlock()
+	a.ring = ring
 }
 
 // limit changes how many slots the queue may hold.
@@ -230,31 +229,37 @@ func (s *Slots) freed(n int, now time.Time) {
 	}
 }
 
-// dispatch gives shared slots to the deliveries of this consumer, and starts a worker for each,
-// so that no worker is idle. It also asks for slots that claims need when fetchers wait for them.
-// It ends when the consumer stops or, with Config.AtMostOnce, when the last delivery has a
-// worker: those deliveries are acked and cannot be released.
-func (w *work) dispatch(ctx, life, lasting context.Context) {
-	defer w.workers.Done()
-	share := w.config.Share
-	defer share.trim(0)
-	defer share.ask(0)
+// startDispatch prepares the dispatcher. It ends when the consumer stops or, with Config.AtMostOnce,
+// when the last delivery has a worker: those deliveries are acked and cannot be released.
+func (w *work) startDispatch(ctx, life context.Context) {
+	share, lasting := w.config.Share, context.WithoutCancel(life)
+	var r *runner
+	r = newRunner(func() time.Duration {
+		w.dispatch(life, lasting)
+		if w.backlog.over() {
+			r.end()
+		}
+		return forever
+	}, func() {
+		share.ask(0)
+		share.trim(0)
+		w.workers.Done()
+	})
+	w.workers.Add(1)
+	share.onRing(r.ring)
 	if w.config.AtMostOnce {
 		ctx = life
 	}
-	for {
-		w.startWaiting(life, lasting)
-		if w.backlog.over() {
-			return
-		}
-		if needed, wanted := w.capacity.wanted(); share.ask(wanted) > needed {
-			w.capacity.offer()
-		}
-		select {
-		case <-share.wake:
-		case <-ctx.Done():
-			return
-		}
+	context.AfterFunc(ctx, r.end)
+	r.ring()
+}
+
+// dispatch gives shared slots to the deliveries of this consumer, and starts a worker for each,
+// so that no worker is idle. It also asks for slots that claims need when fetchers wait for them.
+func (w *work) dispatch(life, lasting context.Context) {
+	w.startWaiting(life, lasting)
+	if needed, wanted := w.capacity.wanted(); w.config.Share.ask(wanted) > needed {
+		w.capacity.offer()
 	}
 }
 

@@ -17,6 +17,7 @@ type sharer struct {
 
 	*Share
 	served time.Duration // of all its handlers
+	woken  chan struct{} // has an element when slots are to be checked
 	runs   int
 	now    int // handlers that run
 	peak   int // the most handlers at a time
@@ -30,7 +31,7 @@ func (a *sharer) await(ctx context.Context) bool {
 			return true
 		}
 		select {
-		case <-a.wake:
+		case <-a.woken:
 		case <-ctx.Done():
 			return false
 		}
@@ -47,7 +48,13 @@ func contend(t *testing.T, n int, lasts time.Duration, all ...*sharer) {
 	var running sync.WaitGroup
 	var mu sync.Mutex
 	for _, a := range all {
-		a.Share = slots.Share(a.weight, a.most)
+		a.Share, a.woken = slots.Share(a.weight, a.most), make(chan struct{}, 1)
+		a.onRing(func() {
+			select {
+			case a.woken <- struct{}{}:
+			default: // it is going to check anyway
+			}
+		})
 		running.Go(func() {
 			pause(ctx, a.from)
 			defer a.trim(0)

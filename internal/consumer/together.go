@@ -13,8 +13,11 @@ import (
 // it becomes free, and those that arrive within Config.Linger of that. Each has its own lease and
 // verdict.
 
-// together handles batches until the backlog is closed and empty.
+// together handles batches until no more are wanted of this worker. A worker that does not exist
+// counts as one that waits.
 func (w *work) together(life, lasting context.Context) {
+	w.capacity.idling(false)
+	defer w.capacity.idling(true)
 	for {
 		all := w.backlog.nextBatch(w.config.Batch, w.config.Linger, w.capacity.idling)
 		if len(all) == 0 {
@@ -43,7 +46,7 @@ func (w *work) handleBatch(life, lasting context.Context, all []*Held) {
 		w.runBatch(life, lasting, safe, func() {})
 		return
 	}
-	w.backlog.add(safe) // shed releases them if these handlers take too long
+	w.enqueue(life, safe) // shed releases them if these handlers take too long
 	for _, h := range crashed {
 		if done, ok := w.isolate(h); ok {
 			w.runBatch(life, lasting, []*Held{h}, done)

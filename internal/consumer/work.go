@@ -21,8 +21,15 @@ type work struct {
 	duties   []*duty      // likewise
 	hints    *atomic.Bool // the store's hints arrive
 	settler  *settler
+	outage   *outage
 
 	backlog  *backlog
+	claiming runners // the roles that end when the consumer stops
+	tending  runners // those that run for as long as deliveries are held
+	extend   *runner // one of them; nil with Config.AtMostOnce, like the next two
+	lapse    *runner
+	shed     *runner
+	staff    *runner // nil with Config.Share
 	workers  sync.WaitGroup
 	settling sync.WaitGroup
 	notices  sync.WaitGroup // events for other consumers that are being sent
@@ -37,11 +44,11 @@ func newWork(c Config, held *holdings, s *settler) *work {
 	return &work{
 		hints: hints, duties: newDuties(c.Partitions, hints),
 		config: c, capacity: s.capacity, held: held, gates: newGates(c, held), settler: s,
-		backlog: waiting,
+		backlog: waiting, outage: newOutage(c.Log),
 	}
 }
 
-// start starts the workers. Handler contexts inherit the values of life but not its cancellation:
+// start prepares the work. Handler contexts inherit the values of life but not its cancellation:
 // each is cancelled individually, with a cause, which costs less. When ctx ends, no more handlers
 // are started.
 func (w *work) start(ctx, life context.Context) {
@@ -53,21 +60,24 @@ func (w *work) start(ctx, life context.Context) {
 	}
 	w.settler.failed = func(h *Held, err error) Verdict { return w.judge(h, nil, err) }
 	if w.config.Share != nil {
-		w.workers.Add(1)
-		go w.dispatch(ctx, life, context.WithoutCancel(life))
+		w.startDispatch(ctx, life)
+	} else {
+		w.staff = w.tending.add(w.reduce)
+	}
+	if w.config.AtMostOnce {
 		return
 	}
-	for range w.config.Concurrency {
-		w.workers.Add(1)
-		go w.worker(life)
-	}
+	w.startLeases(life)
+	w.startShed(ctx)
 }
 
 // finish makes the workers end when no delivery waits any more. returned is closed when they have
 // ended, done when the store also has all verdicts.
 func (w *work) finish() (returned, done <-chan struct{}) {
 	w.backlog.close()
-	w.ring()
+	if w.config.Share != nil {
+		w.config.Share.ring() // the dispatcher ends
+	}
 	ended, known := make(chan struct{}), make(chan struct{})
 	go func() {
 		w.workers.Wait()
@@ -94,8 +104,18 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 	}
 	w.held.add(all)
 	w.gates[p.Index].expect(began.Add(w.config.Lease))
+	w.watchLeases()
+	w.enqueue(life, all)
+}
+
+// enqueue hands deliveries to the workers.
+func (w *work) enqueue(life context.Context, all []*Held) {
 	w.backlog.add(all)
-	w.ring()
+	if w.config.Share != nil {
+		w.config.Share.ring()
+		return
+	}
+	w.hire(life)
 }
 
 // newHeld returns the Held of deliveries. For batches, whose deliveries end at about the same
@@ -119,13 +139,6 @@ func (w *work) newHeld(deliveries []store.Delivery) []*Held {
 		all[i] = &alone.Held
 	}
 	return all
-}
-
-// ring makes the dispatcher check for work, if there is one.
-func (w *work) ring() {
-	if w.config.Share != nil {
-		w.config.Share.ring()
-	}
 }
 
 // worker handles deliveries one after the other. A handler that calls runtime.Goexit ends the
@@ -340,15 +353,17 @@ func (w *work) isStopping() bool {
 	}
 }
 
-// releaseWaiting releases the deliveries that wait for a worker as soon as the consumer stops,
-// until all claims have ended. Messages that are acked already are left to the workers.
-func (w *work) releaseWaiting(ctx context.Context, fetched <-chan struct{}) {
+// releaseWaiting ends the claiming of a consumer that stops, and releases the deliveries that wait for
+// a worker at once, without waiting for the claims in flight. Messages that are acked already are left
+// to the workers.
+func (w *work) releaseWaiting(ctx context.Context) {
 	w.backlog.stopLingering()
 	if w.config.AtMostOnce {
+		w.claiming.end()
 		return
 	}
 	w.release(ctx, w.backlog.takeAll())
-	<-fetched
+	w.claiming.end()
 	w.release(ctx, w.backlog.takeAll()) // those of claims that were answered just when the consumer began to stop
 }
 

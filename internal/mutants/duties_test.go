@@ -39,7 +39,7 @@ func ofDuties() []mutant {
 		},
 		{
 			"calls for help do not widen", dutyFile,
-			"min(max(1, 2*distance), consumers-1, store.MaxRanked)", "min(1, consumers-1, store.MaxRanked)",
+			"min(max(1, 2*distance), consumers-1, store.MaxRanked)", "min(max(1, 0*distance), consumers-1, store.MaxRanked)",
 			rootPkg, many,
 		},
 		{
@@ -68,14 +68,49 @@ func ofDuties() []mutant {
 			rootPkg, many,
 		},
 		{
-			"a consumer that releases messages for lack of workers claims them again", consumerDir + "backlog.go",
+			"a consumer that releases messages for lack of workers claims them again", consumerDir + "shed.go",
 			"\t\td.giveWay()\n", "",
 			rootPkg, "TestConsumeBatch_MessagesThatWait",
 		},
 		{
-			"a consumer that releases messages for lack of workers does not call for help", consumerDir + "backlog.go",
+			"a consumer that releases messages for lack of workers does not call for help", consumerDir + "shed.go",
 			"\t\ts.work.callForHelp(ctx, d)\n", "\t\t_ = ctx\n",
 			rootPkg, "TestConsumeBatch_MessagesThatWait",
+		},
+		{
+			"a runner that is rung while it runs forgets it", consumerDir + "runner.go",
+			"\tcase running:\n\t\tr.state = rung\n\tcase rung,", "\tcase running, rung,",
+			consumerPkg, "TestRunner",
+		},
+		{
+			"a runner that is armed while it runs forgets it", consumerDir + "runner.go",
+			"\tcase running: // it may have looked before the caller's change\n\t\tr.state = rung\n\tcase sleeping,", "\tcase running, sleeping,",
+			consumerPkg, "TestRunner",
+		},
+		{
+			"a consumer does not wait for the last runs of its roles", consumerDir + "runner.go",
+			"\t\tr.state = ending\n", "\t\tr.state = over\n\t\treturn true\n",
+			consumerPkg, "TestRunner",
+		},
+		{
+			"leases are not extended", consumerDir + "lease.go",
+			"\tw.extend.arm(w.config.extendEvery())\n", "",
+			rootPkg, "TestConsume_Lease",
+		},
+		{
+			"leases that run out are not noticed", consumerDir + "lease.go",
+			"\tw.lapse.arm(w.config.lookEvery())\n", "",
+			rootPkg, "TestConsume_|TestHooks_LostLease",
+		},
+		{
+			"workers of an idle queue stay", consumerDir + "staff.go",
+			"s.leaving = min(s.spare, b.idle)", "s.leaving = 0",
+			rootPkg, "TestConsume_IdleQueue",
+		},
+		{
+			"a worker starts all its queues at the same time", "worker.go",
+			"\tcase <-learned:\n\tcase <-time.After(startWithin):\n", "\tdefault:\n",
+			rootPkg, "TestWorker_Starts",
 		},
 		{
 			"consumers that the store has lost do not join again", rosterFile,

@@ -61,12 +61,12 @@ func ofSlots() []mutant {
 		},
 		{
 			"a consumer that ends keeps the slots that are reserved for it", consumerDir + "slots.go",
-			"\tdefer share.trim(0)\n", "",
+			"\t\tshare.trim(0)\n", "",
 			consumerPkg, ending,
 		},
 		{
 			"a consumer that has ended still waits for slots", consumerDir + "slots.go",
-			"\tdefer share.ask(0)\n", "",
+			"\t\tshare.ask(0)\n", "",
 			consumerPkg, ending,
 		},
 		{
