@@ -132,7 +132,7 @@ func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*
 		return fail("consume", q.name, "", err)
 	}
 	defer leave()
-	err = q.consume(ctx, c, q.learn, handle)
+	err = q.consume(ctx, &c, q.learn, handle)
 	if err == nil && q.client.open.Err() != nil {
 		err = ErrClosed
 	}
@@ -141,21 +141,36 @@ func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*
 
 // consume runs a consumer of the queue's partitions. It starts another when their number has
 // changed, which happens when the queue's data was lost. learn returns the queue's settings.
-func (q *Queue) consume(ctx context.Context, c ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) error {
+func (q *Queue) consume(ctx context.Context, c *ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) error {
 	for {
-		settings, err := consumer.Insist(ctx, q.client.log, learn)
-		if err != nil || ctx.Err() != nil {
+		consumer, err := q.newConsumer(ctx, c, learn, handle)
+		if consumer == nil {
 			return err
 		}
-		config := q.consumerConfig(settings, c)
-		handle(&config)
-		err = consumer.New(config).Run(ctx)
+		err = consumer.Run(ctx)
 		if !errors.Is(err, store.ErrRepartitioned) {
 			return err
 		}
-		q.client.log.WarnContext(ctx, "dueq: the queue was made again with another number of partitions; its consumer starts again",
-			slog.String("queue", q.name), slog.Int("partitions before", settings.Partitions), slog.Any("error", err))
+		q.warnRepartitioned(ctx, err)
 	}
+}
+
+// newConsumer returns a consumer with the settings of the queue, nil if ctx has ended or after an
+// error. It is not a part of consume, because the frame of that stays on the stack for as long as the
+// consumer runs.
+func (q *Queue) newConsumer(ctx context.Context, c *ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) (*consumer.Consumer, error) {
+	settings, err := consumer.Insist(ctx, q.client.log, learn)
+	if err != nil || ctx.Err() != nil {
+		return nil, err
+	}
+	config := q.consumerConfig(settings, *c)
+	handle(&config)
+	return consumer.New(&config), nil
+}
+
+func (q *Queue) warnRepartitioned(ctx context.Context, err error) {
+	q.client.log.WarnContext(ctx, "dueq: the queue was made again with another number of partitions; its consumer starts again",
+		slog.String("queue", q.name), slog.Any("error", err))
 }
 
 // consumerConfig returns the options, completed from the queue's settings.

@@ -220,9 +220,11 @@ func BenchmarkFleet_IdleQueues(b *testing.B) {
 	}
 }
 
-// memory returns the bytes of live objects and of stacks.
+// memory returns the bytes of live objects and of stacks, which each collection may halve.
 func memory() uint64 {
-	runtime.GC()
+	for range 5 {
+		runtime.GC()
+	}
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.HeapAlloc + m.StackInuse

@@ -49,8 +49,8 @@ func TestConsume_IdleQueueCostsTwoGoroutines(t *testing.T) { //nolint:parallelte
 					}
 				}
 				pass(time.Minute)
-				if n := runtime.NumGoroutine() - before; n > 2*queues+others {
-					t.Errorf("%d goroutines for %d idle queues, want at most 2 for each, and %d", n, queues, others)
+				if n := runtime.NumGoroutine() - before; n > queues+others {
+					t.Errorf("%d goroutines for %d idle queues, want at most one for each, and %d", n, queues, others)
 				}
 				stop()
 				running.Wait()

@@ -367,7 +367,7 @@ func (r *workerRun) consume(ctx context.Context, route *workerRoute, name string
 	options.Concurrency = route.most
 	announce := sync.OnceFunc(func() { close(learned) })
 	go func() {
-		r.ended <- workerEnd{name, q.consume(ctx, options, func(ctx context.Context) (store.Settings, error) {
+		r.ended <- workerEnd{name, q.consume(ctx, &options, func(ctx context.Context) (store.Settings, error) {
 			defer announce()
 			return learn(ctx)
 		}, func(config *consumer.Config) {

@@ -81,7 +81,7 @@ type waiter struct {
 	granted   chan int
 }
 
-func newCapacity(c Config) *capacity {
+func newCapacity(c *Config) *capacity {
 	return &capacity{
 		workers: c.workers(), limit: c.workers(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
 		share: c.Share, partitions: make([]usage, c.Partitions), idle: c.Concurrency,

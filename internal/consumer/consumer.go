@@ -30,9 +30,9 @@
 //
 // Both settle and extend through calls.go, which combines requests.
 //
-// A role is the function of a runner, which has a goroutine only while the function runs: a consumer
-// with nothing to do has one for [Consumer.Run], and one that watches for hints of the store. Run
-// starts and stops the roles in the right order.
+// A role is the function of a runner, which has a goroutine only while the function runs. A consumer
+// with nothing to do has only the goroutine of [Consumer.Run], which starts and stops the roles in the
+// right order, and watches for hints of the store meanwhile.
 package consumer
 
 import (
@@ -49,15 +49,15 @@ import (
 
 // Consumer is one consumer of a queue.
 type Consumer struct {
-	config   Config
+	config   *Config
 	held     *holdings
 	settler  *settler
 	work     *work
 	fetchers []*fetch
 }
 
-// New returns a consumer that can Run once.
-func New(c Config) *Consumer {
+// New returns a consumer that can Run once. It takes over c.
+func New(c *Config) *Consumer {
 	if c.AtMostOnce {
 		c.Prefetch = 0 // messages that wait for a worker are lost if the process dies
 	}
@@ -75,23 +75,37 @@ func New(c Config) *Consumer {
 // stop: ErrClosed, ErrFailed, ErrInvalid, ErrRepartitioned or, when the queue was deleted,
 // ErrNotFound of the store; or an error with the number of handlers that still run.
 func (c *Consumer) Run(ctx context.Context) error {
+	watching, failed := c.start(ctx)
+	(&wake{c.config, c.work.outage, c.held, c.fetchers, c.work.hints}).Run(watching)
+	return *failed
+}
+
+// start starts the roles. The context that it returns ends when the consumer has stopped; failed then
+// has the result of Run.
+func (c *Consumer) start(ctx context.Context) (watching context.Context, failed *error) {
 	life, kill := context.WithCancel(context.WithoutCancel(ctx))
-	defer kill()
 	ctx, stop := context.WithCancel(ctx)
-	defer stop()
 	claiming, endClaiming := context.WithCancel(life)
-	defer endClaiming()
+	watching, endWatching := context.WithCancel(context.WithoutCancel(ctx))
 	c.work.start(ctx, life)
 	for _, f := range c.fetchers {
 		f.start(ctx, claiming, stop)
 	}
 	post := c.join()
-	watched := c.watch(life)
 	for _, f := range c.fetchers {
 		f.ring()
 	}
+	failed = new(error)
+	context.AfterFunc(ctx, func() { // ctx also ends when a fetcher cannot continue
+		defer endWatching()
+		defer stop()
+		*failed = c.finish(life, kill, endClaiming, post)
+	})
+	return watching, failed
+}
 
-	<-ctx.Done() // ctx also ends when a fetcher cannot continue
+// finish stops the consumer gracefully. It ends life by kill.
+func (c *Consumer) finish(life context.Context, kill, endClaiming context.CancelFunc, post *post) error {
 	c.work.notices.Go(func() { c.retire(life, post) })
 	grace, endGrace := context.WithTimeout(life, c.config.Grace)
 	defer endGrace()
@@ -102,7 +116,6 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.work.releaseWaiting(closing)
 	left := c.stop(grace, life, kill)
 	c.work.tending.end()
-	watched.Wait()
 	c.settler.hedges.Wait() // their calls have been cancelled
 	c.settler.outcomes.end()
 	c.settler.coalescers.Stop()
@@ -113,13 +126,6 @@ func (c *Consumer) Run(ctx context.Context) error {
 		return failed
 	}
 	return errors.Join(failed, left)
-}
-
-// watch passes on the hints of the store until ctx ends.
-func (c *Consumer) watch(ctx context.Context) *sync.WaitGroup {
-	var running sync.WaitGroup
-	running.Go(func() { (&wake{c.config, c.work.outage, c.held, c.fetchers, c.work.hints}).Run(ctx) })
-	return &running
 }
 
 // failed returns why fetchers could not continue.

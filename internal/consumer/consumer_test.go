@@ -40,7 +40,7 @@ func TestCapacity_FollowsTheMeanTime(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			c := newCapacity(Config{Concurrency: 10, Prefetch: test.prefetch, PrefetchBytes: 1, Partitions: 1})
+			c := newCapacity(&Config{Concurrency: 10, Prefetch: test.prefetch, PrefetchBytes: 1, Partitions: 1})
 			for _, d := range test.busy {
 				if take(t.Context(), c, 0, 1) != 1 {
 					t.Fatal("no permit")
@@ -59,7 +59,7 @@ func TestCapacity_FollowsTheMeanTime(t *testing.T) {
 func TestLapse_LateLooksLowerTheWorkersInUse(t *testing.T) {
 	t.Parallel()
 	const lease, late, workers = 3 * time.Second, 600 * time.Millisecond, 1000
-	config := Config{Concurrency: workers, Partitions: 1, Lease: lease, PrefetchBytes: 1}
+	config := &Config{Concurrency: workers, Partitions: 1, Lease: lease, PrefetchBytes: 1}
 	floor := min(workers, runtime.GOMAXPROCS(0))
 	tests := []struct {
 		name  string
@@ -119,7 +119,7 @@ func mixed(a time.Duration, n int, b time.Duration, m int) []time.Duration {
 func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		c := newCapacity(Config{Concurrency: 4, Partitions: 2})
+		c := newCapacity(&Config{Concurrency: 4, Partitions: 2})
 		if a, b := take(t.Context(), c, 0, store.MaxBatch), take(t.Context(), c, 1, store.MaxBatch); a != 2 || b != 2 {
 			t.Fatalf("%d and %d permits, want half each", a, b)
 		}
@@ -157,7 +157,7 @@ func TestCapacity_ServesFetchersRoundRobin(t *testing.T) {
 
 func TestCapacity_GrantToAFetcherThatLeavesIsNotLost(t *testing.T) {
 	t.Parallel()
-	c := newCapacity(Config{Concurrency: 4, Partitions: 1})
+	c := newCapacity(&Config{Concurrency: 4, Partitions: 1})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 { // often enough that both ways out of take occur
@@ -238,7 +238,7 @@ func TestBackoff_ResultOfTheUserIsLimited(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			w := &work{config: Config{Backoff: test.backoff, Log: slog.New(slog.DiscardHandler)}}
+			w := &work{config: &Config{Backoff: test.backoff, Log: slog.New(slog.DiscardHandler)}}
 			if got := w.backoff(&Held{}, nil); got != test.want {
 				t.Errorf("%s, want %s", got, test.want)
 			}

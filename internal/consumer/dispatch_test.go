@@ -20,7 +20,7 @@ type dispatching struct {
 	stop    context.CancelFunc
 }
 
-func newDispatching(t *testing.T, slots int, c Config) *dispatching {
+func newDispatching(t *testing.T, slots int, c *Config) *dispatching {
 	t.Helper()
 	all := NewSlots(slots)
 	d := &dispatching{T: t, other: all.Share(1, slots)}
@@ -59,7 +59,7 @@ func (d *dispatching) mayTake(n int) int {
 func TestDispatch_EndGivesUpReservedSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatching(t, 2, Config{})
+		d := newDispatching(t, 2, &Config{})
 		take(t.Context(), d.work.capacity, 0, store.MaxBatch)
 		d.work.capacity.claimed(0, 0, 0, true) // more messages are due, so the slots are kept for the next claim
 		d.start()
@@ -76,7 +76,7 @@ func TestDispatch_EndGivesUpReservedSlots(t *testing.T) {
 func TestDispatch_EndWithdrawsTheRequestForSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatching(t, 1, Config{})
+		d := newDispatching(t, 1, &Config{})
 		if d.mayTake(1) != 1 {
 			t.Fatal("want the slot for the other queue")
 		}
@@ -94,7 +94,7 @@ func TestDispatch_EndWithdrawsTheRequestForSlots(t *testing.T) {
 func TestDispatch_AtMostOnceHandlesAfterTheStopWhatWaitsForASlot(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		d := newDispatching(t, 1, Config{AtMostOnce: true})
+		d := newDispatching(t, 1, &Config{AtMostOnce: true})
 		if d.mayTake(1) != 1 {
 			t.Fatal("want the slot for the other queue")
 		}

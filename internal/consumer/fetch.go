@@ -12,7 +12,7 @@ import (
 
 // fetch claims the messages of one partition.
 type fetch struct {
-	config    Config
+	config    *Config
 	partition store.Partition
 	role      string
 	work      *work
@@ -26,7 +26,7 @@ type fetch struct {
 	err       error   // why it cannot continue
 }
 
-func newFetch(c Config, index int, w *work) *fetch {
+func newFetch(c *Config, index int, w *work) *fetch {
 	return &fetch{
 		config: c, partition: store.Partition{Queue: c.Queue, Index: index},
 		role: "fetch " + strconv.Itoa(index), work: w, outage: w.outage,
@@ -199,7 +199,7 @@ func (f *fetch) ask(ctx, life context.Context, request store.ClaimRequest) (resu
 
 // wake passes on the store's hints. They only reduce latency: nothing depends on them.
 type wake struct {
-	config   Config
+	config   *Config
 	outage   *outage
 	held     *holdings
 	fetchers []*fetch

@@ -28,7 +28,7 @@ type gate struct {
 	cancel context.CancelCauseFunc // of the claim in flight
 }
 
-func newGates(c Config, held *holdings) []*gate {
+func newGates(c *Config, held *holdings) []*gate {
 	gates := make([]*gate, c.Partitions)
 	for i := range gates {
 		gates[i] = &gate{held: held, partition: i, margin: c.margin(), overtime: c.overtime()}

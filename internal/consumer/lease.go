@@ -31,7 +31,7 @@ func (w *work) watchLeases() {
 // those of deliveries that wait for a worker. It checks twice in that time, so that a lease is
 // extended before half of its span has passed.
 type extend struct {
-	config   Config
+	config   *Config
 	outage   *outage
 	held     *holdings
 	outcomes *outcomes
@@ -115,7 +115,7 @@ func (e *extend) apply(h *Held, code store.Code, deadline time.Time) {
 // too long, or they are not to be extended any more. It uses the local monotonic clock and counts
 // from before the call that began the lease, so it is never late, only early.
 type lapse struct {
-	config   Config
+	config   *Config
 	held     *holdings
 	gates    []*gate // of the partitions
 	capacity *capacity

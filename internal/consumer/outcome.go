@@ -36,7 +36,7 @@ type outcomes struct {
 	passed  quota
 }
 
-func newOutcomes(c Config) *outcomes {
+func newOutcomes(c *Config) *outcomes {
 	return &outcomes{
 		observe: c.Observe, log: c.Log,
 		failed:  quota{write: c.Log.Warn, text: "dueq: delivery failed, the message is delivered again"},

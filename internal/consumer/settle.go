@@ -30,7 +30,7 @@ type settler struct {
 	failed   func(*Held, error) Verdict // on a delivery whose verdict the store refused
 }
 
-func newSettler(c Config) *settler {
+func newSettler(c *Config) *settler {
 	s := &settler{
 		log: c.Log, outcomes: newOutcomes(c), capacity: newCapacity(c),
 		lease: c.Lease, overtime: c.overtime(), hedge: min(c.Lease/3, callTimeout),

@@ -14,7 +14,7 @@ import (
 
 // work runs handlers on the deliveries of the fetchers.
 type work struct {
-	config   Config
+	config   *Config
 	capacity *capacity
 	held     *holdings
 	gates    []*gate      // of the partitions
@@ -37,7 +37,7 @@ type work struct {
 	stopping <-chan struct{}
 }
 
-func newWork(c Config, held *holdings, s *settler) *work {
+func newWork(c *Config, held *holdings, s *settler) *work {
 	waiting := newBacklog(&s.capacity.bytes)
 	s.capacity.queued = waiting.len
 	hints := new(atomic.Bool)

@@ -105,7 +105,7 @@ func ofDuties() []mutant {
 		{
 			"workers of an idle queue stay", consumerDir + "staff.go",
 			"s.leaving = min(s.spare, b.idle)", "s.leaving = 0",
-			rootPkg, "TestConsume_IdleQueue",
+			rootPkg, "TestConsume_IdleQueueCosts",
 		},
 		{
 			"a worker starts all its queues at the same time", "worker.go",
