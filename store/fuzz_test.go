@@ -13,6 +13,10 @@ func FuzzParseID(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		id, err := ParseID(s)
+		var text ID
+		if matches := text.UnmarshalText([]byte(s)) == nil; matches != idGrammar.MatchString(s) || matches && text.String() != s {
+			t.Fatalf("UnmarshalText(%q) = %v", s, text)
+		}
 		valid := idGrammar.MatchString(s) && id.Partition() < MaxPartitions
 		if err == nil {
 			if !valid || id.String() != s {

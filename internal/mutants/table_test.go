@@ -8,7 +8,7 @@ func mistakes() []mutant {
 		ofTheDisk(), ofTheLog(), ofTheProofs(), ofOpening(), ofTheSpace(), ofMerges(), ofThePace(), ofTheEngine(), ofTheScripts(), ofHolders(),
 		ofRemembering(), ofRememberingInRedis(), ofRetention(), ofRetentionInRedis(), ofTheHistory(), ofTheHistoryInRedis(),
 		ofDeleting(), ofDeletingInRedis(), ofSkipping(), ofRecurring(), ofRecurringInRedis(), ofNext(), ofNextInRedis(), ofSchedules(), ofOccurrences(),
-		ofSlots(), ofWorkers(), ofIdleMaps(), ofDuties(), ofTelemetry(), ofTheCommand(), ofPushing(), ofEvents(),
+		ofSlots(), ofWorkers(), ofIdleMaps(), ofDuties(), ofTelemetry(), ofTheCommand(), ofPushing(), ofEvents(), ofRemoteStores(),
 	)
 }
 
@@ -23,6 +23,7 @@ const (
 	idleDir     = "internal/idle/"
 	httpDir     = "dueqhttp/"
 	pushDir     = "dueqhttp/push/"
+	remoteDir   = "store/httpstore/"
 
 	diskPkg     = "./store/embedded/internal/disk"
 	walPkg      = "./store/embedded/internal/wal"
@@ -33,5 +34,6 @@ const (
 	idlePkg     = "./internal/idle"
 	httpPkg     = "./dueqhttp"
 	pushPkg     = "./dueqhttp/push"
+	remotePkg   = "./store/httpstore"
 	rootPkg     = "."
 )
