@@ -24,5 +24,30 @@ func ofTheCommand() []mutant {
 			"end := bytes.LastIndexByte(l.rest, '\\n') + 1", "end := len(l.rest)",
 			childPkg, "TestLines",
 		},
+		{
+			"a Redis that deletes messages is fine", redisDir + "diagnose.go",
+			`f.Found != "noeviction" {`, `f.Found == "" {`,
+			redisPkg, "TestOfInfo",
+		},
+		{
+			"memory is free above the limit", redisDir + "diagnose.go",
+			"case free < almostNoneOf:", "case free > 0 && free < almostNoneOf:",
+			redisPkg, "TestOfInfo",
+		},
+		{
+			"slots without a master are served", redisDir + "diagnose.go",
+			"if served < all {", "if served == 0 {",
+			redisPkg, "TestOfSlots",
+		},
+		{
+			"doctor leaves its queue when it is interrupted", "cmd/dueq/canary.go",
+			"context.WithTimeout(context.WithoutCancel(ctx), canaryTimeout)", "context.WithTimeout(ctx, canaryTimeout)",
+			commandPkg, "TestCanary_LeavesNoQueue",
+		},
+		{
+			"doctor keeps warnings of the library to itself", "cmd/dueq/doctor.go",
+			"return append(append(r, operations...), log.findings()...), nil", "return append(r, operations...), nil",
+			commandPkg, "TestDoctor_FindsMissingPermissions/channels",
+		},
 	}
 }

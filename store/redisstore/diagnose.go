@@ -1,0 +1,147 @@
+package redisstore
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/store"
+)
+
+// Diagnose looks at the settings and the state of the servers: of the one that the store uses, or
+// of all masters of a Cluster.
+func (s *Store) Diagnose(ctx context.Context) ([]store.Finding, error) {
+	cluster, ok := s.rdb.(*redis.ClusterClient)
+	if !ok {
+		return diagnose(ctx, "", s.rdb)
+	}
+	var mu sync.Mutex
+	var all []store.Finding
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		found, err := diagnose(ctx, node.Options().Addr, node)
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, found...)
+		return err
+	})
+	if err != nil {
+		return all, fail("diagnose", "", err)
+	}
+	slots, err := cluster.ClusterSlots(ctx).Result() //nolint:staticcheck // Redis 6.2 has no CLUSTER SHARDS
+	if err != nil {
+		return all, fail("diagnose", "", err)
+	}
+	return append(all, ofSlots(slots)), nil
+}
+
+// diagnose asks one server.
+func diagnose(ctx context.Context, server string, rdb redis.Cmdable) ([]store.Finding, error) {
+	info, err := rdb.Info(ctx).Result()
+	if redis.HasErrorPrefix(err, "NOPERM") {
+		return []store.Finding{{Check: "settings", Server: server, Level: store.Warn, Found: "INFO is not allowed", Fix: "allow +info, so that dueq can look at eviction, persistence and memory"}}, nil
+	}
+	if err != nil {
+		return nil, fail("diagnose", "", err)
+	}
+	found := ofInfo(infoFields(info))
+	for i := range found {
+		found[i].Server = server
+	}
+	return found, nil
+}
+
+// ofInfo returns what the fields of INFO mean for messages on that server.
+func ofInfo(info map[string]string) []store.Finding {
+	return []store.Finding{ofVersion(info), ofRole(info), ofEviction(info), ofPersistence(info), ofMemory(info)}
+}
+
+func ofVersion(info map[string]string) store.Finding {
+	f := store.Finding{Check: "version", Found: info["redis_version"]}
+	if old(info["redis_version"]) {
+		f.Level, f.Fix = store.Fail, "install Redis 6.2 or newer: older ones lack commands that the scripts use"
+	}
+	return f
+}
+
+func ofRole(info map[string]string) store.Finding {
+	f := store.Finding{Check: "role", Found: info["role"]}
+	if info["role"] == "slave" {
+		f.Level, f.Found, f.Fix = store.Fail, "replica", "use the address of the master, or Sentinel: a replica refuses every change"
+	}
+	return f
+}
+
+func ofEviction(info map[string]string) store.Finding {
+	f := store.Finding{Check: "eviction", Found: info["maxmemory_policy"]}
+	if f.Found != "" && f.Found != "noeviction" {
+		f.Level, f.Fix = store.Fail, "CONFIG SET maxmemory-policy noeviction, and the same in redis.conf: when it is full, this Redis deletes messages"
+	}
+	return f
+}
+
+func ofPersistence(info map[string]string) store.Finding {
+	f := store.Finding{Check: "persistence", Found: "append-only file"}
+	switch {
+	case info["aof_enabled"] == "0":
+		f.Level, f.Found = store.Warn, "no append-only file"
+		f.Fix = "CONFIG SET appendonly yes, and the same in redis.conf: a crash loses everything since the last snapshot"
+	case info["aof_last_write_status"] == "err":
+		f.Level, f.Found = store.Fail, "the append-only file cannot be written"
+		f.Fix = "look at the disk of the server: it refuses changes until the file can be written"
+	}
+	return f
+}
+
+// The share of maxmemory that should be free.
+const (
+	tightMemory  = 0.25 // so that an outage of the consumers can be bridged
+	almostNoneOf = 0.05
+)
+
+func ofMemory(info map[string]string) store.Finding {
+	used, most := number(info["used_memory"]), number(info["maxmemory"])
+	if most == 0 {
+		return store.Finding{
+			Check: "memory", Level: store.Warn, Found: fmt.Sprintf("%d MiB used, no limit", used>>20),
+			Fix: "CONFIG SET maxmemory, below the memory of the machine: with a limit sends are refused when it is reached, without one the kernel kills Redis",
+		}
+	}
+	free := 1 - float64(used)/float64(most)
+	f := store.Finding{Check: "memory", Found: fmt.Sprintf("%d of %d MiB used, %.0f %% free", used>>20, most>>20, 100*max(0, free))}
+	const fix = "raise maxmemory, add consumers, or purge dead and done messages: at the limit sends are refused"
+	switch {
+	case free < almostNoneOf:
+		f.Level, f.Fix = store.Fail, fix
+	case free < tightMemory:
+		f.Level, f.Fix = store.Warn, fix
+	}
+	return f
+}
+
+// number returns the value of a field, 0 if it is none.
+func number(text string) uint64 {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// ofSlots returns whether every slot of a Cluster has a master.
+func ofSlots(ranges []redis.ClusterSlot) store.Finding {
+	const all = 16384
+	served := 0
+	for _, r := range ranges {
+		if len(r.Nodes) > 0 {
+			served += r.End - r.Start + 1
+		}
+	}
+	f := store.Finding{Check: "slots", Found: fmt.Sprintf("%d of %d served", served, all)}
+	if served < all {
+		f.Level, f.Fix = store.Fail, "redis-cli --cluster fix: partitions in the other slots do not work"
+	}
+	return f
+}
