@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -65,7 +64,8 @@ The exit code is 1 if a check has failed. Warnings leave it at 0.`,
 	}
 	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
 		log := &warnings{}
-		client, err := a.openLogged(ctx, slog.New(log))
+		a.log = log
+		client, err := a.open(ctx)
 		if err != nil {
 			return err
 		}
@@ -82,17 +82,6 @@ The exit code is 1 if a check has failed. Warnings leave it at 0.`,
 		return nil
 	})
 	return cmd
-}
-
-// openLogged is open with another log.
-func (a *app) openLogged(ctx context.Context, log *slog.Logger) (*dueq.Client, error) {
-	url, err := a.chosenURL()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
-	defer cancel()
-	return dueq.Open(ctx, url, &dueq.Options{Logger: log})
 }
 
 // examine makes all checks.

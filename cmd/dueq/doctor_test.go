@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -64,6 +65,17 @@ func TestDoctor_GoodStoreIsFineAndUnchanged(t *testing.T) {
 		if left, err := rdb.TTL(t.Context(), key).Result(); err != nil || left <= 0 {
 			t.Errorf("%s stays: expires in %s, %v", key, left, err)
 		}
+	}
+}
+
+// TestDoctor_DirectoryThatIsServed holds that a store of files can be checked while a process has it
+// open.
+func TestDoctor_DirectoryThatIsServed(t *testing.T) {
+	t.Parallel()
+	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "file:" + filepath.Join(t.TempDir(), "data") + "?sync=never"}}
+	s.serve()
+	if got := checks(decode[doctorReport](t, s.ok("doctor", "-o", "json"))); got["operations"] != dueq.FindingOK || got["latency"] == "" {
+		t.Errorf("%v, want that all operations succeed", got)
 	}
 }
 

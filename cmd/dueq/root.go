@@ -21,11 +21,12 @@ type console struct {
 // app is what the commands share: the console and the flags of all of them.
 type app struct {
 	console
-	store    string     // --store
-	output   string     // --output
-	logLevel slog.Level // of the library's log
-	logTime  bool       // its lines begin with the time
-	started  bool       // the command line was understood
+	store    string       // --store
+	output   string       // --output
+	logLevel slog.Level   // of the library's log
+	logTime  bool         // its lines begin with the time
+	log      slog.Handler // takes the library's log instead of standard error, if it is set
+	started  bool         // the command line was understood
 }
 
 // run carries out one command line and returns the exit code.

@@ -102,6 +102,9 @@ func inUse(err error) bool {
 // logger writes the library's log to standard error: errors, and for commands that send
 // messages or run for long also warnings, such as that a Redis may lose messages.
 func (a *app) logger() *slog.Logger {
+	if a.log != nil {
+		return slog.New(a.log)
+	}
 	return slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{
 		Level: a.logLevel,
 		ReplaceAttr: func(_ []string, attr slog.Attr) slog.Attr {
