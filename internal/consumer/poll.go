@@ -124,36 +124,6 @@ func (r *round) outcome(ctx context.Context) ([]*Held, time.Duration, error) {
 	return nil, r.wait, r.failed
 }
 
-// Wait polls for up to span: at once, at the time for which the last poll announced a due
-// message, at hints, and every 2 s. It returns the results of the last poll when that found a
-// message or had an error that waiting does not end.
-func (b *Bell) Wait(ctx context.Context, span time.Duration, poll func() ([]*Held, time.Duration, error)) ([]*Held, error) {
-	end := time.Now().Add(span)
-	heard := b.hints()
-	found, wait, err := poll()
-	if span == 0 || len(found) > 0 || !worthWaiting(err) {
-		return found, err
-	}
-	rung, leave := b.join(heard) //nolint:contextcheck // the watch is shared, and outlives this caller
-	defer leave()
-	for {
-		if err != nil {
-			wait = min(wait, retryAfter)
-		}
-		left := time.Until(end)
-		if left <= 0 {
-			return nil, err
-		}
-		if !sleep(ctx, min(max(wait, breather), guardPoll, left), rung) {
-			return nil, ctx.Err()
-		}
-		found, wait, err = poll()
-		if len(found) > 0 || !worthWaiting(err) {
-			return found, err
-		}
-	}
-}
-
 // worthWaiting reports whether a caller that got no message may get one later.
 func worthWaiting(err error) bool {
 	return err == nil || errors.Is(err, store.ErrUnavailable) && !errors.Is(err, store.ErrFailed)

@@ -113,6 +113,22 @@ func ofDuties() []mutant {
 			rootPkg, "TestWorker_Starts",
 		},
 		{
+			"a caller that leaves does not let the next one poll", consumerDir + "bell.go",
+			"\t\treturn\n\t}\n\tb.wakeFirst()\n", "\t\treturn\n\t}\n",
+			rootPkg, "TestReceive_",
+		},
+		{
+			"a caller that leaves with messages leaves the next poll for later", consumerDir + "bell.go",
+			"func (b *Bell) begin() (heard uint64) {\n\tb.mu.Lock()\n\tdefer b.mu.Unlock()\n\tb.next = time.Now()\n",
+			"func (b *Bell) begin() (heard uint64) {\n\tb.mu.Lock()\n\tdefer b.mu.Unlock()\n\tb.next = time.Now().Add(guardPoll)\n",
+			rootPkg, "TestReceive_",
+		},
+		{
+			"a hint during a poll is forgotten", consumerDir + "bell.go",
+			"\tif b.heard == heard {\n\t\tb.next = time.Now().Add(wait)\n", "\tif true {\n\t\tb.next = time.Now().Add(wait)\n",
+			rootPkg, "TestReceive_",
+		},
+		{
 			"consumers that the store has lost do not join again", rosterFile,
 			"\t\tif lost && !slices.Contains(r.joining, p) {", "\t\tif false {",
 			consumerPkg, "TestRoster_",
