@@ -43,9 +43,10 @@ On a Redis, measure also the least that a safe queue must do (the floor: a minim
 loop that stores, leases and acks in batches), alternately on the same server.
 
 It uses keys with a prefix of its own, which it removes at the end and after Ctrl-C.
-CPU, commands and bytes are those of the whole server, so nothing else should use it. It
-needs a single server, and about 900 bytes of memory for each message and each one of the
-backlog (with bodies of 100 bytes). With the defaults it takes about two minutes.
+CPU, commands and bytes are those of the whole server, or the sums of all masters of a
+Cluster, so nothing else should use it. It needs about 900 bytes of memory for each message
+and each one of the backlog (with bodies of 100 bytes). With the defaults it takes about two
+minutes.
 
 docs/BENCHMARKS.md says what each figure means and how to repeat it.`,
 		Example: "  dueq bench --store redis://localhost:6379\n  dueq bench --mode drain --messages 20000 --backlog 1000000 -o json",
@@ -72,10 +73,7 @@ func (a *app) bench(ctx context.Context, c bench.Config) error {
 }
 
 func (a *app) benchIn(ctx context.Context, prefix string, c bench.Config) error {
-	url, err := rawredis.Prefixed(a.storeURL(), prefix)
-	if err != nil {
-		return usage("--store: %w", err)
-	}
+	url := rawredis.Prefixed(a.storeURL(), prefix)
 	a.store = url
 	return a.withClient(ctx, func(client *dueq.Client) (err error) {
 		c.Client = client

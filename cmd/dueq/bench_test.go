@@ -34,21 +34,64 @@ func TestBench_BadFlagsAreRefused(t *testing.T) {
 	without(t).fails(exitUsage, []string{"--store", "DUEQ_STORE"}, "bench")
 }
 
-func TestBench_SeveralServersAreRefused(t *testing.T) {
+// TestBench_ClusterAndSentinel runs every mode, and checks that no key is left on any master.
+func TestBench_ClusterAndSentinel(t *testing.T) {
 	t.Parallel()
-	for _, scheme := range []string{"redis+cluster", "redis+sentinel"} {
-		url := scheme + "://u:hunter2@127.0.0.1:1,127.0.0.1:2/m"
-		got := without(t).run("bench", "--store", url)
-		checkFailure(t, got, exitUsage, []string{"--store", scheme, "redis://"}, []string{"bench"})
-		if strings.Contains(got.err, "hunter2") {
-			t.Errorf("the password is in %q", got.err)
-		}
+	nodes := redistest.StartCluster(t, 3)
+	sentinel, master, _ := redistest.StartSentinel(t)
+	for name, on := range map[string]struct {
+		url     string
+		masters []*redistest.Server
+	}{
+		"cluster":  {"redis+cluster://" + nodes[0].Addr() + "," + nodes[1].Addr(), nodes},
+		"sentinel": {"redis+sentinel://" + sentinel.Addr() + "/" + redistest.MasterName, []*redistest.Server{master}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := &session{t: t, env: map[string]string{"DUEQ_STORE": on.url}}
+			type load struct {
+				CPU  float64 `json:"store_cpu_us"`
+				Sent float64 `json:"commands_sent"`
+				In   float64 `json:"bytes_in"`
+			}
+			got := decode[struct {
+				Send, Drain load
+				Memory      struct {
+					Bytes float64 `json:"bytes_per_message"`
+				}
+				Idle struct {
+					Commands *float64 `json:"commands_per_s"`
+				}
+				Floor struct {
+					Send float64 `json:"send_store_cpu_us"`
+				}
+			}](t, s.ok(append(tinyBench, "--partitions", "6", "-o", "json")...))
+			for what, l := range map[string]load{"send": got.Send, "drain": got.Drain} {
+				if l.CPU <= 0 || l.Sent <= 0 || what == "send" && l.In < 10 {
+					t.Errorf("%s is %+v", what, l)
+				}
+			}
+			if got.Memory.Bytes <= 0 || got.Idle.Commands == nil || got.Floor.Send <= 0 {
+				t.Errorf("memory %+v, idle %+v, floor %+v", got.Memory, got.Idle, got.Floor)
+			}
+			for _, node := range on.masters {
+				if n := node.Client(t).DBSize(t.Context()).Val(); n != 0 {
+					t.Errorf("%d keys are left: %v", n, node.Client(t).Keys(t.Context(), "*").Val())
+				}
+			}
+		})
 	}
 }
 
 func TestBench_UnreachableStore(t *testing.T) {
 	t.Parallel()
-	without(t).fails(exitUnavailable, []string{"127.0.0.1:1"}, "bench", "--store", "redis://u:hunter2@127.0.0.1:1")
+	for _, url := range []string{"redis://u:hunter2@127.0.0.1:1", "redis+cluster://u:hunter2@127.0.0.1:1,127.0.0.1:2"} {
+		got := without(t).run("bench", "--store", url)
+		checkFailure(t, got, exitUnavailable, []string{"127.0.0.1:"}, []string{"bench"})
+		if strings.Contains(got.err, "hunter2") {
+			t.Errorf("the password is in %q", got.err)
+		}
+	}
 }
 
 // tinyBench are flags for a bench that takes a few seconds.

@@ -14,11 +14,11 @@ import (
 // remove what was leased, in batches; with no recovery, no keys, no attempts, no pause,
 // no counters and no answer to a repeated call. Its cost is what dueq's is compared with.
 type Floor struct {
-	rdb              *redis.Client
+	rdb              redis.UniversalClient
 	due, msg, leased string
 }
 
-// Floor returns a queue of the floor.
+// Floor returns a queue of the floor. It has one slot of a Cluster.
 func (s *Server) Floor(name string) *Floor {
 	tag := s.prefix + ":{floor-" + name + "}:"
 	return &Floor{rdb: s.rdb, due: tag + "due", msg: tag + "msg", leased: tag + "leased"}

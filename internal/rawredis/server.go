@@ -1,4 +1,4 @@
-// Package rawredis talks to the Redis behind a store, past dueq: it reads what the server has
+// Package rawredis talks to the Redis behind a store, past dueq: it reads what the servers have
 // used, runs the floor that dueq is compared with, and removes the keys of a run. It is for
 // benchmarks: `dueq bench` and the module bench/.
 package rawredis
@@ -7,21 +7,26 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/dueq-dev/dueq/internal/redisurl"
 )
 
-// Server is one Redis server, and the keys of one run on it: those with a prefix.
+// Server is one Redis server, the master that Sentinels name, or all masters of a Cluster; and
+// the keys of one run on it: those with a prefix.
 type Server struct {
-	rdb    *redis.Client
+	rdb    redis.UniversalClient
 	prefix string
 }
 
 // New returns the server of a client, and of the keys with a prefix of letters, digits and
 // dashes. Close closes the client.
-func New(rdb *redis.Client, prefix string) *Server { return &Server{rdb: rdb, prefix: prefix} }
+func New(rdb redis.UniversalClient, prefix string) *Server { return &Server{rdb: rdb, prefix: prefix} }
 
 // answerTimeout is how long the server may take for one call. Removing and reading are
 // fast; a batch of the floor may wait behind others.
@@ -30,43 +35,65 @@ const answerTimeout = 30 * time.Second
 // Dial prepares a connection to the server of a URL that Prefixed has accepted. It
 // makes no call.
 func Dial(store, prefix string) (*Server, error) {
-	address, query := split(store)
-	for _, ours := range []string{"prefix", "replicas", "replica_timeout", "send_timeout"} {
-		query.Del(ours)
-	}
-	o, err := redis.ParseURL(join(address, query))
+	address, err := redisurl.Parse(store)
 	if err != nil {
-		return nil, fmt.Errorf("read the URL of the store: %w", err)
+		return nil, err
 	}
-	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
-	o.ReadTimeout, o.MaxRetries = answerTimeout, -1 // a floor that repeats calls would be none
-	return New(redis.NewClient(o), prefix), nil
+	for _, ours := range []string{"prefix", "replicas", "replica_timeout", "send_timeout"} {
+		address.Pop(ours)
+	}
+	address.Set("read_timeout", answerTimeout.String())
+	address.Set("max_retries", "-1") // a floor that repeats calls would be none
+	rdb, err := address.Dial()
+	if err != nil {
+		return nil, err
+	}
+	return New(rdb, prefix), nil
+}
+
+// masters calls f for each server, at the same time for all masters of a Cluster, and returns
+// the first error.
+func (s *Server) masters(ctx context.Context, f func(context.Context, *redis.Client) error) error {
+	switch rdb := s.rdb.(type) {
+	case *redis.ClusterClient:
+		return rdb.ForEachMaster(ctx, f)
+	case *redis.Client:
+		return f(ctx, rdb)
+	default:
+		return fmt.Errorf("a client of type %T, want a client of one server or of a Cluster", rdb)
+	}
+}
+
+// gather calls f for each server, and merges the answers, one at a time and in no order.
+func gather[T any](ctx context.Context, s *Server, f func(context.Context, *redis.Client) (T, error), merge func(T)) error {
+	var mu sync.Mutex
+	return s.masters(ctx, func(ctx context.Context, rdb *redis.Client) error {
+		answer, err := f(ctx, rdb)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		merge(answer)
+		return nil
+	})
 }
 
 // Close closes the client.
 func (s *Server) Close() error { return s.rdb.Close() }
 
 // Served reports whether a URL names a Redis, rather than a store in this process.
-func Served(store string) bool {
-	switch scheme, _, _ := strings.Cut(store, ":"); scheme {
-	case "redis", "rediss", "unix":
-		return true
-	}
-	return false
-}
+func Served(store string) bool { return redisurl.Known(store) }
 
 // Prefixed returns the URL of the same store with another prefix for its keys. Stores
-// in this process have none. It refuses what is more than one server.
-func Prefixed(store, prefix string) (string, error) {
-	switch scheme, _, _ := strings.Cut(store, ":"); {
-	case scheme == "redis+sentinel" || scheme == "redis+cluster":
-		return "", fmt.Errorf("%s is more than one server, want mem: or one of redis://, rediss:// and unix://", scheme)
-	case !Served(store):
-		return store, nil
+// in this process have none.
+func Prefixed(store, prefix string) string {
+	if !Served(store) {
+		return store
 	}
 	address, query := split(store)
 	query.Set("prefix", prefix)
-	return join(address, query), nil
+	return join(address, query)
 }
 
 // split leaves the part in front of the query as it is: it may hold a password. A query
@@ -84,33 +111,52 @@ func join(address string, query url.Values) string {
 	return address + "?" + query.Encode()
 }
 
-// Ping returns how long the server took to answer.
+// Ping returns how long the server took to answer; of a Cluster, the slowest master.
 func (s *Server) Ping(ctx context.Context) (time.Duration, error) {
-	start := time.Now()
-	err := s.rdb.Ping(ctx).Err()
-	return time.Since(start), err
+	slowest := time.Duration(0)
+	err := gather(ctx, s, func(ctx context.Context, rdb *redis.Client) (time.Duration, error) {
+		start := time.Now()
+		err := rdb.Ping(ctx).Err()
+		return time.Since(start), err
+	}, func(took time.Duration) { slowest = max(slowest, took) })
+	return slowest, err
 }
 
-// SlowCalls returns how many calls the server has ever called slow: longer than its
+// SlowCalls returns how many calls the servers have ever called slow: longer than their
 // slowlog-log-slower-than, 10 ms by default. It fails where SLOWLOG is not allowed.
 func (s *Server) SlowCalls(ctx context.Context) (int64, error) {
-	last, err := s.rdb.SlowLogGet(ctx, 1).Result()
-	if err != nil || len(last) == 0 {
-		return 0, err
-	}
-	return last[0].ID + 1, nil
+	slow := int64(0)
+	err := gather(ctx, s, func(ctx context.Context, rdb *redis.Client) (int64, error) {
+		last, err := rdb.SlowLogGet(ctx, 1).Result()
+		if err != nil || len(last) == 0 {
+			return 0, err
+		}
+		return last[0].ID + 1, nil
+	}, func(n int64) { slow += n })
+	return slow, err
 }
 
-// Clock returns how far the server's clock is ahead of this one, as seen by the
-// quickest of several answers, or 0 if the way there and back explains the difference.
+// Clock returns how far the server's clock is ahead of this one; of a Cluster, the clock that is
+// furthest ahead, so that no message is taken for early because masters differ.
 func (s *Server) Clock(ctx context.Context) (time.Duration, error) {
+	var all []time.Duration
+	err := gather(ctx, s, clock, func(ahead time.Duration) { all = append(all, ahead) })
+	if err != nil {
+		return 0, fmt.Errorf("read the server's clock: %w", err)
+	}
+	return slices.Max(all), nil
+}
+
+// clock returns how far a clock is ahead, as seen by the quickest of several answers, or 0 if
+// the way there and back explains the difference.
+func clock(ctx context.Context, rdb *redis.Client) (time.Duration, error) {
 	const tries = 20
 	best, ahead := time.Duration(-1), time.Duration(0)
 	for range tries {
 		start := time.Now()
-		server, err := s.rdb.Time(ctx).Result()
+		server, err := rdb.Time(ctx).Result()
 		if err != nil {
-			return 0, fmt.Errorf("read the server's clock: %w", err)
+			return 0, err
 		}
 		if way := time.Since(start); best < 0 || way < best {
 			best, ahead = way, server.Sub(start.Add(way/2))
@@ -127,16 +173,32 @@ func (s *Server) Clock(ctx context.Context) (time.Duration, error) {
 // in the background. Nothing may write to them any more: what was broken off on its way to
 // the server is waited for by asking it something first.
 func (s *Server) Clean(ctx context.Context) error {
-	const atOnce = 1000
-	err := s.rdb.Ping(ctx).Err()
-	for cursor, first := uint64(0), true; err == nil && (first || cursor > 0); first = false {
-		var keys []string
-		if keys, cursor, err = s.rdb.Scan(ctx, cursor, s.prefix+":*", atOnce).Result(); err == nil && len(keys) > 0 {
-			err = s.rdb.Unlink(ctx, keys...).Err()
-		}
-	}
-	if err != nil {
+	if err := s.masters(ctx, s.clean); err != nil {
 		return fmt.Errorf("remove the keys with prefix %q: %w", s.prefix, err)
 	}
 	return nil
+}
+
+func (s *Server) clean(ctx context.Context, rdb *redis.Client) error {
+	const atOnce = 1000
+	err := rdb.Ping(ctx).Err()
+	for cursor, first := uint64(0), true; err == nil && (first || cursor > 0); first = false {
+		var keys []string
+		if keys, cursor, err = rdb.Scan(ctx, cursor, s.prefix+":*", atOnce).Result(); err == nil {
+			err = unlink(ctx, rdb, keys)
+		}
+	}
+	return err
+}
+
+// unlink removes each key with a command of its own: the keys of one command must have the same
+// slot in a Cluster.
+func unlink(ctx context.Context, rdb *redis.Client, keys []string) error {
+	_, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range keys {
+			p.Unlink(ctx, key)
+		}
+		return nil
+	})
+	return err
 }

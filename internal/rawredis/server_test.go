@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 func TestPrefixed_ReplacesOnlyThePrefix(t *testing.T) {
@@ -13,15 +15,12 @@ func TestPrefixed_ReplacesOnlyThePrefix(t *testing.T) {
 		"redis://localhost": "redis://localhost?prefix=own",
 		"redis://u:p%3Fw@h:1/2?prefix=theirs&pool_size=3": "redis://u:p%3Fw@h:1/2?pool_size=3&prefix=own",
 		"unix:///run/redis.sock?db=1":                     "unix:///run/redis.sock?db=1&prefix=own",
+		"redis+cluster://a,b":                             "redis+cluster://a,b?prefix=own",
+		"redis+sentinel://u:p@a/m?prefix=theirs":          "redis+sentinel://u:p@a/m?prefix=own",
 		"nonsense":                                        "nonsense",
 	} {
-		if got, err := Prefixed(store, "own"); err != nil || got != want {
-			t.Errorf("Prefixed(%q) = %q, %v, want %q", store, got, err, want)
-		}
-	}
-	for _, several := range []string{"redis+cluster://a,b", "redis+sentinel://u:hunter2@a/m"} {
-		if got, err := Prefixed(several, "own"); err == nil || strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("Prefixed(%q) = %q, %v, want an error without the password", several, got, err)
+		if got := Prefixed(store, "own"); got != want {
+			t.Errorf("Prefixed(%q) = %q, want %q", store, got, want)
 		}
 	}
 }
@@ -33,7 +32,11 @@ func TestDial_OwnOptionsAreNotPassedToGoRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if o := s.rdb.Options(); o.DB != 3 || o.PoolSize != 7 || o.Password != "secret" || s.prefix != "own" {
+	rdb, ok := s.rdb.(*redis.Client)
+	if !ok {
+		t.Fatalf("a client of type %T", s.rdb)
+	}
+	if o := rdb.Options(); o.DB != 3 || o.PoolSize != 7 || o.Password != "secret" || s.prefix != "own" || o.MaxRetries != 0 || o.ReadTimeout != answerTimeout {
 		t.Errorf("options are %+v", o)
 	}
 }
@@ -73,5 +76,28 @@ func TestInfo_IsParsed(t *testing.T) {
 	}
 	if _, err := parse("redis_version:7\r\n"); err == nil || !strings.Contains(err.Error(), "used_cpu_user") {
 		t.Errorf("without CPU times the error is %v", err)
+	}
+}
+
+func TestReading_SumOfSeveralServers(t *testing.T) {
+	t.Parallel()
+	one, err := parse(info)
+	if err != nil {
+		t.Fatal(err)
+	}
+	busier, err := parse(strings.NewReplacer("evalsha:calls=10", "evalsha:calls=15", "sys:1.25", "sys:2.25",
+		"info:calls=4", "info:calls=5", "total_system_memory:25000", "total_system_memory:6000").Replace(info))
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := Reading{}.with(one).with(one)
+	after := one.with(busier)
+	after.Executed, after.Sent = after.Executed+1, after.Sent+1 // the INFO of the other server
+	used := after.Since(before)
+	if used.CPU != time.Second || used.Sent != 5 || used.Executed != 5 {
+		t.Errorf("used %+v, want 1 s of CPU and 5 commands", used)
+	}
+	if after.Memory != 8000 || after.Freeing != 6 || after.Free != 1000 {
+		t.Errorf("read %+v, want the sums of memory and the smaller free memory", after)
 	}
 }

@@ -6,9 +6,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
-// Usage is what a server has used since it started.
+// Usage is what a server, or all masters of a Cluster, have used since they started.
 type Usage struct {
 	CPU      time.Duration // user and system, of all its threads
 	Executed int64         // commands, those inside scripts too
@@ -20,21 +22,41 @@ type Usage struct {
 func (u Usage) Since(before Reading) Usage {
 	return Usage{
 		CPU:      u.CPU - before.CPU,
-		Executed: u.Executed - before.Executed - 1,
-		Sent:     u.Sent - before.Sent - 1,
-		In:       u.In - before.In - int64(len(infoCall)),
+		Executed: u.Executed - before.Executed - before.servers,
+		Sent:     u.Sent - before.Sent - before.servers,
+		In:       u.In - before.In - before.servers*int64(len(infoCall)),
 		Out:      u.Out - before.Out - int64(before.size),
 	}
 }
 
-// Reading is what INFO says at one moment.
+// Reading is what INFO says at one moment. Of a Cluster it has the sums of all masters, but Free
+// is that of the master with the least.
 type Reading struct {
 	Usage
 	Memory  int64  // bytes in use, without the buffers of clients
 	Free    int64  // bytes that may still be used: up to maxmemory, or else what the machine has
 	Freeing int64  // objects that are still to be freed in the background
 	Version string // "redis 7.0.15"
-	size    int    // bytes of the reply
+	size    int    // bytes of the replies
+	servers int64  // how many have answered
+}
+
+// with returns the reading of r's servers and another.
+func (r Reading) with(other Reading) Reading {
+	if r.servers == 0 {
+		return other
+	}
+	r.CPU += other.CPU
+	r.Executed += other.Executed
+	r.Sent += other.Sent
+	r.In += other.In
+	r.Out += other.Out
+	r.Memory += other.Memory
+	r.Free = min(r.Free, other.Free)
+	r.Freeing += other.Freeing
+	r.size += other.size
+	r.servers += other.servers
+	return r
 }
 
 // infoCall is what is sent for a Reading.
@@ -42,22 +64,33 @@ const infoCall = "*2\r\n$4\r\ninfo\r\n$3\r\nall\r\n"
 
 // Read asks the server for everything.
 func (s *Server) Read(ctx context.Context) (Reading, error) {
-	text, err := s.rdb.Info(ctx, "all").Result()
+	all, err := s.info(ctx, "all")
 	if err != nil {
 		return Reading{}, fmt.Errorf("ask the server what it has used: %w", err)
 	}
-	return parse(text)
+	return all, nil
 }
 
 // CPU asks the server for its CPU time only, which costs it much less than Read: for
 // measurements that last milliseconds.
 func (s *Server) CPU(ctx context.Context) (time.Duration, error) {
-	text, err := s.rdb.Info(ctx, "cpu").Result()
+	all, err := s.info(ctx, "cpu")
 	if err != nil {
 		return 0, fmt.Errorf("ask the server for its CPU time: %w", err)
 	}
-	r, err := parse(text)
-	return r.CPU, err
+	return all.CPU, nil
+}
+
+func (s *Server) info(ctx context.Context, section string) (Reading, error) {
+	var all Reading
+	err := gather(ctx, s, func(ctx context.Context, rdb *redis.Client) (Reading, error) {
+		text, err := rdb.Info(ctx, section).Result()
+		if err != nil {
+			return Reading{}, err
+		}
+		return parse(text)
+	}, func(r Reading) { all = all.with(r) })
+	return all, err
 }
 
 // Rest waits until the server has freed what was removed, so that it does not count
@@ -84,7 +117,7 @@ func (s *Server) Rest(ctx context.Context) error {
 // parse reads the lines "field:value" of INFO.
 func parse(text string) (Reading, error) {
 	fields := map[string]string{}
-	r := Reading{size: len(text) + len("$00000\r\n\r\n")}
+	r := Reading{size: len(text) + len("$00000\r\n\r\n"), servers: 1}
 	for line := range strings.SplitSeq(text, "\r\n") {
 		name, value, ok := strings.Cut(line, ":")
 		if !ok {
