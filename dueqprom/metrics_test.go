@@ -20,7 +20,7 @@ import (
 	"github.com/dueq-dev/dueq/dueqprom"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, goleak.Cleanup(removeCommand)) }
 
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -26,8 +26,8 @@ func newToken(a *app) *cobra.Command {
 		Use:   "token NAME --scope SCOPE --token-file FILE",
 		Short: "Make a token for the HTTP API",
 		Long: `Make a token, append it to a file for "dueq serve --token-file", and print its secret. The file has
-only a hash of the secret, so the secret cannot be shown again. A running server does not read
-the file again.
+only a hash of the secret, so the secret cannot be shown again. A running server reads the file again
+within 5 s.
 
 Scopes: produce (send, cancel, reschedule), consume (receive, settle), read (look at messages,
 queues and metrics), admin (everything).`,
