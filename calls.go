@@ -89,6 +89,10 @@ func (o *observed) Stats(ctx context.Context, queue string) ([]store.Stats, erro
 	return called(o, "stats", queue, func() ([]store.Stats, error) { return o.Store.Stats(ctx, queue) })
 }
 
+func (o *observed) Forecast(ctx context.Context, p store.Partition, r store.ForecastRequest) (store.Forecast, error) {
+	return called(o, "forecast", p.Queue, func() (store.Forecast, error) { return o.Store.Forecast(ctx, p, r) })
+}
+
 func (o *observed) Queues(ctx context.Context) ([]string, error) {
 	return called(o, "queues", "", func() ([]string, error) { return o.Store.Queues(ctx) })
 }

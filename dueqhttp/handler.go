@@ -130,6 +130,7 @@ func (s *server) routes() []route {
 		{"GET", "/v1/events", Read, serveEvents},
 		{"GET", queue, Read, serveQueue},
 		{"GET", queue + "/members", Read, serveMembers},
+		{"GET", queue + "/forecast", Read, serveForecast},
 		{"PUT", queue, Admin, serveCreate},
 		{"PATCH", queue, Admin, serveUpdate},
 		{"DELETE", queue, Admin, serveDeleteQueue},

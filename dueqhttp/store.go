@@ -53,6 +53,7 @@ func storeMethods() map[string]storeMethod {
 		wire.Leave:      {serve: method(storeLeave)},
 		wire.Now:        {serve: method(storeNow), reads: true},
 		wire.Stats:      {serve: method(storeStats), reads: true},
+		wire.Forecast:   {serve: onPartition(store.Store.Forecast), reads: true},
 		wire.Queues:     {serve: method(storeQueues), reads: true},
 		wire.Configure:  {serve: method(storeConfigure), reads: true}, // which refuses changes
 		wire.Delete:     {serve: method(storeDelete)},

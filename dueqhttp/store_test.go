@@ -58,7 +58,7 @@ func TestStore_ReadOnly(t *testing.T) {
 	}
 	for method, request := range map[string]string{
 		"now": storeNow, "stats": `{}`, "queues": `{}`, "members": storeNow, "configure": storeNow,
-		"list": `{"queue":"orders","request":{"state":"ready","limit":1}}`, "check": `{"queue":"orders","request":{"limit":1}}`,
+		"list": `{"queue":"orders","request":{"state":"ready","limit":1}}`, "forecast": `{"queue":"orders","request":{"step":1,"spans":1}}`, "check": `{"queue":"orders","request":{"limit":1}}`,
 	} {
 		r.do("POST", "/v1/store/"+method, request).want(http.StatusOK)
 	}

@@ -75,6 +75,10 @@ type Store interface {
 	// order of their names when queue is empty. An unknown queue is ErrNotFound.
 	Stats(ctx context.Context, queue string) ([]Stats, error)
 
+	// Forecast counts the messages of a partition that become due in each of the next spans of
+	// time. Of a partition that does not exist there are none.
+	Forecast(ctx context.Context, p Partition, r ForecastRequest) (Forecast, error)
+
 	// Queues returns the names of all queues in order, in one call. Names of queues that are
 	// being made, or of which only consumers are left, may be among them.
 	Queues(ctx context.Context) ([]string, error)

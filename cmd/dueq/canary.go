@@ -109,6 +109,7 @@ func (c *canary) steps() []step {
 		{"cancel", false, func(ctx context.Context) error { return c.queue.Cancel(ctx, dueq.Key("recurring")) }},
 		{"members", false, func(ctx context.Context) error { _, err := c.queue.Members(ctx); return err }},
 		{"stats", false, func(ctx context.Context) error { _, err := c.queue.Stats(ctx); return err }},
+		{"forecast", false, func(ctx context.Context) error { _, err := c.queue.Forecast(ctx, time.Minute, 1); return err }},
 		{"check", false, func(ctx context.Context) error { _, err := c.queue.Check(ctx); return err }},
 		{"purge", false, func(ctx context.Context) error {
 			_, err := c.queue.Purge(ctx, dueq.Filter{State: dueq.Done}, nil)

@@ -78,7 +78,7 @@ unavailable, 6 refused (queue full).`,
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
 		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
 		newQueue(a),
-		newStats(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a),
+		newStats(a), newForecast(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a),
 	)
 	return root
 }

@@ -114,6 +114,9 @@ func TestTasks_SendsAndHandlesMessages(t *testing.T) {
 			if err := worker.Wait(); err != nil && !errors.As(err, new(*exec.ExitError)) {
 				t.Fatal(err)
 			}
+			if s, err := mail.Stats(t.Context()); err != nil || s.Counters.Sent != 2 || s.Counters.Deduplicated != 1 {
+				t.Errorf("%+v, %v, want that the same mail was sent once", s.Counters, err)
+			}
 			if out.String() != "mail to a@example.com\n" {
 				t.Errorf("the worker printed %q", out.String())
 			}

@@ -92,6 +92,32 @@ func ofPushing() []mutant {
 	}
 }
 
+// ofForecasts are mistakes in how due times are counted.
+func ofForecasts() []mutant {
+	return []mutant{
+		{
+			"a message that is due at the end of a span counts for the next", embeddedDir + "forecast.go",
+			"(e.at - now - 1) / step", "(e.at - now) / step",
+			rootPkg, "TestForecast_",
+		},
+		{
+			"only the first messages are counted", embeddedDir + "forecast.go",
+			"\t\t\tdone = false\n\t\t\treturn false\n", "\t\t\treturn false\n",
+			embeddedPkg, "TestConformance/Stats",
+		},
+		{
+			"messages that are due later are not counted", scriptsDir + "forecast.lua",
+			"out[#out + 1] = redis.call('ZCOUNT', KEYS[4], string.format('(%.0f', from), '(+inf')", "out[#out + 1] = 0",
+			redisPkg, "TestConformance/Stats",
+		},
+		{
+			"spans overlap in Redis", scriptsDir + "forecast.lua",
+			"  from = to\n", "",
+			redisPkg, "TestConformance/Stats",
+		},
+	}
+}
+
 // ofEvents are mistakes in what readers of events are sent.
 func ofEvents() []mutant {
 	const suite = "TestEvents_"

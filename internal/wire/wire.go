@@ -19,6 +19,7 @@ const (
 	Get        = "get"
 	List       = "list"
 	Stats      = "stats"
+	Forecast   = "forecast"
 	Queues     = "queues"
 	Redrive    = "redrive"
 	Purge      = "purge"

@@ -86,6 +86,11 @@ func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) 
 	return onQueue[[]store.Stats](ctx, s, wire.Stats, queue, wire.None{}, invalid)
 }
 
+// Forecast implements store.Store.
+func (s *Store) Forecast(ctx context.Context, p store.Partition, r store.ForecastRequest) (store.Forecast, error) {
+	return onPartition[store.Forecast](ctx, s, wire.Forecast, p, r)
+}
+
 // Queues implements store.Store.
 func (s *Store) Queues(ctx context.Context) ([]string, error) {
 	return onQueue[[]string](ctx, s, wire.Queues, "", wire.None{}, nil)

@@ -183,6 +183,10 @@ func workOfEach(r *rig, batch func() []store.Message) map[string]int {
 			return err
 		}},
 		{"stats", func() error { _, err := r.Stats(r.ctx(), r.p.Queue); return err }},
+		{"forecast", func() error {
+			_, err := r.Forecast(r.ctx(), r.p, store.ForecastRequest{Step: 60_000, Spans: store.MaxSpans})
+			return err
+		}},
 	} {
 		r.must(r.rdb.ConfigResetStat(r.ctx()).Err())
 		r.must(step.run())
@@ -359,6 +363,10 @@ func TestScripts_HundredThousandDueAtOnce(t *testing.T) {
 				return err
 			}},
 			{"stats", func() error { _, err := r.Stats(r.ctx(), r.p.Queue); return err }},
+			{"forecast", func() error {
+				_, err := r.Forecast(r.ctx(), r.p, store.ForecastRequest{Step: 60_000, Spans: store.MaxSpans})
+				return err
+			}},
 		} {
 			took := workOf(r, step.run)
 			if least, ok := fastest[step.name]; !ok || took < least {

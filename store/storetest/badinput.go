@@ -242,6 +242,10 @@ func badManages() []bad {
 		badList("negative body limit", store.ListRequest{State: store.Ready, Limit: 1, BodyLimit: -1}, "body limit", "-1"),
 		badList("malformed cursor", store.ListRequest{State: store.Ready, Limit: 1, Cursor: "no cursor!"}, "cursor"),
 		badList("short cursor", store.ListRequest{State: store.Leased, Limit: 1, Cursor: "0"}, "cursor"),
+		badForecast("of no span", store.ForecastRequest{Step: 1}, "spans", "0", "100"),
+		badForecast("of 101 spans", store.ForecastRequest{Step: 1, Spans: 101}, "spans", "101", "100"),
+		badForecast("without a step", store.ForecastRequest{Spans: 2}, "step", "0", "158112000000"),
+		badForecast("beyond 10 years", store.ForecastRequest{Step: store.MaxDelay/2 + 1, Spans: 2}, "step", "158112000001", "158112000000"),
 		badPurge("purge of leased", store.PurgeRequest{State: store.Leased, All: true, Limit: 1}, "state", "leased"),
 		badPurge("purge without a limit", store.PurgeRequest{State: store.Dead, All: true}, "limit", "0", "500"),
 		badPurge("purge of 501", store.PurgeRequest{State: store.Dead, All: true, Limit: 501}, "limit", "501", "500"),
@@ -323,6 +327,10 @@ func badMove(name string, m store.Move, field string, says ...string) bad {
 
 func badList(name string, r store.ListRequest, field string, says ...string) bad {
 	return bad{"list: " + name, func(ctx context.Context, g *rig) error { _, err := g.s.List(ctx, g.p, r); return err }, store.ErrInvalid, field, says}
+}
+
+func badForecast(name string, r store.ForecastRequest, field string, says ...string) bad {
+	return bad{"forecast " + name, func(ctx context.Context, g *rig) error { _, err := g.s.Forecast(ctx, g.p, r); return err }, store.ErrInvalid, field, says}
 }
 
 func badPurge(name string, r store.PurgeRequest, field string, says ...string) bad {

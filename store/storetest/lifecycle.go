@@ -53,6 +53,10 @@ func (g *rig) calls() []call {
 			return err
 		}},
 		{"stats", func(ctx context.Context) error { _, err := g.s.Stats(ctx, g.p.Queue); return err }},
+		{"forecast", func(ctx context.Context) error {
+			_, err := g.s.Forecast(ctx, g.p, store.ForecastRequest{Step: 1, Spans: 1})
+			return err
+		}},
 		{"redrive", func(ctx context.Context) error {
 			_, err := g.s.Redrive(ctx, g.p, store.RedriveRequest{Caller: "m", Number: g.number("m"), Items: redrives(id)})
 			return err

@@ -170,6 +170,8 @@ func statistics() []testCase {
 	return []testCase{
 		{"SizesAndCounters", "", testStats},
 		{"AllQueuesInOrder", "", testStatsAll},
+		{"Forecast", "", testForecast},
+		{"ForecastOfManyMessages", "", testForecastMany},
 		{"OldestReady", manualClock, func(g *rig) {
 			g.send(delay(100))
 			g.send()
@@ -200,6 +202,35 @@ func testStats(g *rig) {
 		Scheduled: 4, Ready: 4, Leased: 2, Dead: 2,
 		Counters: store.Counters{Sent: 14, Delivered: 10, Acked: 2, Nacked: 2, Released: 2, Rejected: 2, DeadLettered: 2},
 	})
+}
+
+// forecast returns the forecast of the next hours.
+func (g *rig) forecast(hours int) store.Forecast {
+	g.t.Helper()
+	f, err := g.s.Forecast(g.t.Context(), g.p, store.ForecastRequest{Step: hour, Spans: hours})
+	g.noError("forecast", err)
+	return f
+}
+
+func testForecast(g *rig) {
+	g.wantEqual("forecast of a partition that does not exist", g.forecast(2), store.Forecast{Counts: []int64{0, 0}})
+	g.dead()
+	g.sendMany(3)
+	g.take("c")
+	const minute = hour / 60
+	for _, ms := range []int64{minute, hour - minute, hour + minute, 2*hour - minute, 2*hour - minute, 3*hour + minute, 9 * hour} {
+		g.send(delay(ms))
+	}
+	g.wantEqual("forecast", g.forecast(4), store.Forecast{Ready: 2, Counts: []int64{2, 3, 0, 1}, Later: 1})
+	g.wantEqual("forecast of one hour", g.forecast(1), store.Forecast{Ready: 2, Counts: []int64{2}, Later: 5})
+}
+
+// testForecastMany has more messages than a store may count at a time.
+func testForecastMany(g *rig) {
+	g.sendMany(10_500, delay(hour/2))
+	g.sendMany(1000, delay(3*hour/2))
+	g.sendMany(500)
+	g.wantEqual("forecast", g.forecast(2), store.Forecast{Ready: 500, Counts: []int64{10_500, 1000}})
 }
 
 func testStatsAll(g *rig) {
