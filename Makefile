@@ -71,6 +71,11 @@ fault: deps ## kill -9 producers and consumers while flights are delivered, cras
 	$(GO) test -count=1 -timeout 60m -run 'TestConformance_DiskThatFills/Model' -v ./store/embedded -rapid.checks 500
 	$(GO) test -count=1 -timeout 60m -run 'TestConformance.*/Model' -v ./store/redisstore -rapid.checks 3000
 
+.PHONY: topology
+topology: deps ## move slots, kill masters and fail over under load, in full (about 5 min; the tests have a short form)
+	$(GO) test -count=1 -timeout 30m -run 'TestCluster_|TestSentinel_' -v . \
+	  -cluster.moves 200 -cluster.span 10s -sentinel.failovers 7 -parallel 4
+
 .PHONY: mutants
 mutants: deps ## break the code, one mistake at a time, and see that a test notices each (some minutes; nightly)
 	$(GO) test -count=1 -timeout 60m ./internal/mutants -mutants -parallel 2

@@ -331,7 +331,7 @@ var troubles = []trouble{
 // enough; BenchmarkIsolation reports figures.
 func TestCluster_TroubleOfOneMasterStaysThere(t *testing.T) {
 	t.Parallel()
-	const span = time.Second
+	span := *clusterSpan
 	f := startFleet(t, "always")
 	f.run(20 * time.Millisecond)
 	defer f.end()

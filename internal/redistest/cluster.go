@@ -2,7 +2,9 @@ package redistest
 
 import (
 	"context"
+	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,33 +85,83 @@ func ClusterClient(tb testing.TB, nodes []*Server) *redis.ClusterClient {
 // MoveSlot moves the slot of a key, with all its keys, to another of the nodes.
 func MoveSlot(tb testing.TB, nodes []*Server, key string) {
 	tb.Helper()
-	ctx := tb.Context()
-	slot, err := nodes[0].Client(tb).ClusterKeySlot(ctx, key).Result()
+	m := OpenSlot(tb, nodes, key)
+	m.MigrateRest()
+	m.Close()
+}
+
+// SlotMove is a slot on its way from one node to the next. Until Close, both nodes have a part of
+// it, and commands whose keys are not all on the same node get errors.
+type SlotMove struct {
+	tb             testing.TB
+	source, target *Server
+	slot           int64
+}
+
+// OpenSlot starts to move the slot of a key, without its keys.
+func OpenSlot(tb testing.TB, nodes []*Server, key string) *SlotMove {
+	tb.Helper()
+	slot, err := nodes[0].Client(tb).ClusterKeySlot(tb.Context(), key).Result()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	n := len(nodes)
-	from := min(int(slot)*n/slots, n-1)
-	for from+1 < n && int(slot) >= (from+1)*slots/n {
-		from++
+	from := slices.IndexFunc(nodes, func(n *Server) bool { return owns(tb, n, slot) })
+	if from < 0 {
+		tb.Fatalf("no node owns slot %d", slot)
 	}
-	source, target := nodes[from], nodes[(from+1)%n]
-	do := func(on *Server, args ...any) any {
-		tb.Helper()
-		reply, err := on.Client(tb).Do(ctx, args...).Result()
-		if err != nil {
-			tb.Fatalf("%v: %v", args, err)
-		}
-		return reply
+	m := &SlotMove{tb: tb, source: nodes[from], target: nodes[(from+1)%len(nodes)], slot: slot}
+	m.do(m.target, "CLUSTER", "SETSLOT", slot, "IMPORTING", m.do(m.source, "CLUSTER", "MYID"))
+	m.do(m.source, "CLUSTER", "SETSLOT", slot, "MIGRATING", m.do(m.target, "CLUSTER", "MYID"))
+	return m
+}
+
+// owns asks a node whether a slot is its own.
+func owns(tb testing.TB, node *Server, slot int64) bool {
+	tb.Helper()
+	all, err := node.Client(tb).ClusterSlots(tb.Context()).Result() //nolint:staticcheck // CLUSTER SHARDS needs Redis 7
+	if err != nil {
+		tb.Fatal(err)
 	}
-	sourceID, targetID := do(source, "CLUSTER", "MYID"), do(target, "CLUSTER", "MYID")
-	do(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", sourceID)
-	do(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", targetID)
-	host, port, _ := net.SplitHostPort(target.Addr())
-	for _, moved := range do(source, "CLUSTER", "GETKEYSINSLOT", slot, 1000).([]any) {
-		do(source, "MIGRATE", host, port, moved, 0, 5000)
+	return slices.ContainsFunc(all, func(r redis.ClusterSlot) bool {
+		return int64(r.Start) <= slot && slot <= int64(r.End) && r.Nodes[0].Addr == node.Addr()
+	})
+}
+
+// Migrate moves a key.
+func (m *SlotMove) Migrate(key string) {
+	m.tb.Helper()
+	host, port, err := net.SplitHostPort(m.target.Addr())
+	if err != nil {
+		m.tb.Fatal(err)
 	}
-	for _, node := range []*Server{target, source} {
-		do(node, "CLUSTER", "SETSLOT", slot, "NODE", targetID)
+	m.do(m.source, "MIGRATE", host, port, key, 0, 5000)
+}
+
+// MigrateRest moves all keys that are still on the old node, one after the other.
+func (m *SlotMove) MigrateRest() {
+	m.tb.Helper()
+	keys, _ := m.do(m.source, "CLUSTER", "GETKEYSINSLOT", m.slot, 1000).([]any)
+	for _, key := range keys {
+		m.Migrate(fmt.Sprint(key))
 	}
+}
+
+// Close gives the slot to its new node. All its keys must have been moved.
+func (m *SlotMove) Close() {
+	m.tb.Helper()
+	id := m.do(m.target, "CLUSTER", "MYID")
+	for _, node := range []*Server{m.target, m.source} {
+		m.do(node, "CLUSTER", "SETSLOT", m.slot, "NODE", id)
+	}
+}
+
+func (m *SlotMove) do(on *Server, args ...any) any {
+	m.tb.Helper()
+	rdb := redis.NewClient(on.Options()) // one that ends here: a test may move hundreds of slots
+	defer func() { _ = rdb.Close() }()
+	reply, err := rdb.Do(m.tb.Context(), args...).Result()
+	if err != nil {
+		m.tb.Fatalf("%v: %v", args, err)
+	}
+	return reply
 }

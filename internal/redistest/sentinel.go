@@ -21,7 +21,25 @@ const MasterName = "dueqmaster"
 func StartSentinel(tb testing.TB) (sentinel, master, replica *Server) {
 	tb.Helper()
 	master = Start(tb)
-	host, port, err := net.SplitHostPort(master.Addr())
+	sentinel, replica = watch(tb, master.Addr())
+	awaitWrites(tb, master)
+	return sentinel, master, replica
+}
+
+// StartSentinelBehindLink is StartSentinel with a link through which all others reach the master.
+func StartSentinelBehindLink(tb testing.TB) (sentinel, master, replica *Server, link *Link) {
+	tb.Helper()
+	master = Start(tb)
+	link = startLink(tb, master.Addr())
+	sentinel, replica = watch(tb, link.listener.Addr().String())
+	awaitWrites(tb, master)
+	return sentinel, master, replica, link
+}
+
+// watch runs a replica and a sentinel of the master at an address.
+func watch(tb testing.TB, addr string) (sentinel, replica *Server) {
+	tb.Helper()
+	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -30,7 +48,7 @@ func StartSentinel(tb testing.TB) (sentinel, master, replica *Server) {
 	// Not before: a sentinel asks a master for its replicas at once, and then every 10 s.
 	sentinel = startSentinel(tb, host, port)
 	awaitSentinel(tb, sentinel)
-	return sentinel, master, replica
+	return sentinel, replica
 }
 
 func startSentinel(tb testing.TB, host, port string) *Server {
@@ -71,6 +89,25 @@ func awaitReplica(tb testing.TB, replica *Server) {
 		info, err := follower.Info(ctx, "replication").Result()
 		return strings.Contains(info, "master_link_status:up"), fmt.Sprint(info, err)
 	})
+}
+
+// awaitWrites waits until the replica gets what is written to the master. The master holds that back
+// until the replica has reported for the first time, up to a second after its link is up.
+func awaitWrites(tb testing.TB, master *Server) {
+	tb.Helper()
+	rdb := master.Client(tb)
+	conn := rdb.WithTimeout(2 * startTimeout).Conn() // longer than the WAIT, which is about the writes of its connection only
+	defer func() { _ = conn.Close() }()
+	err := conn.Set(tb.Context(), "redistest", "", 0).Err()
+	if err == nil {
+		err = conn.Del(tb.Context(), "redistest").Err()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if n, err := conn.Wait(tb.Context(), 1, startTimeout).Result(); err != nil || n < 1 {
+		tb.Fatalf("%d replicas have the writes of the master, want 1: %v", n, err)
+	}
 }
 
 // awaitSentinel waits until the sentinel has noticed the replica.
