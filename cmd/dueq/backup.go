@@ -28,7 +28,8 @@ space; copy it to another disk to have it when this one fails.
 
 This works while no other process has the store open. An application that has it open
 makes the backup itself, without stopping: Client.Backup of the Go API.`,
-		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveFilterDirs),
+		Args:              cobra.ExactArgs(1),
 		RunE: a.do(func(ctx context.Context, args []string) error {
 			if url := a.storeURL(); url != "" && !strings.HasPrefix(url, "file:") {
 				return usage("only stores of files can be backed up: want --store file:DIR")

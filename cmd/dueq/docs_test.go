@@ -80,7 +80,9 @@ func TestDocs_UnknownCommandsAndFlagsAreFound(t *testing.T) {
 
 // parse reports whether dueq would accept a command line.
 func parse(args []string) error {
-	cmd, rest, err := newRoot(&app{}).Find(args)
+	root := newRoot(&app{})
+	root.InitDefaultCompletionCmd(args...) // as executing the root does
+	cmd, rest, err := root.Find(args)
 	if err != nil {
 		return err
 	}

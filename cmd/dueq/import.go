@@ -70,7 +70,8 @@ queue was full.
 
 With --speed N a recorded schedule is replayed: the first due time of the file means
 now, and all distances from it, and delays, are divided by N. Schedules are not changed.`,
-		Args: cobra.ExactArgs(1),
+		ValidArgsFunction: cobra.FixedCompletions(nil, cobra.ShellCompDirectiveDefault),
+		Args:              cobra.ExactArgs(1),
 	}
 	var speed float64
 	cmd.Flags().Var(factor{&speed}, "speed", "replay: the first due time means now, distances are divided by this")

@@ -78,8 +78,10 @@ unavailable, 6 refused (queue full).`,
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
 		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
 		newQueue(a),
-		newStats(a), newForecast(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a),
+		newStats(a), newForecast(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a), newMan(a),
 	)
+	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
+	a.complete(root)
 	return root
 }
 
