@@ -105,7 +105,7 @@ func startFailover(t *testing.T, replicas int) *failover {
 	url := "redis+sentinel://" + sentinel.Addr() + "/" + redistest.MasterName
 	f.sentinel = redis.NewSentinelClient(sentinel.Options())
 	t.Cleanup(func() { _ = f.sentinel.Close() })
-	f.sender = open(ctx, t, url+"?replicas="+strconv.Itoa(replicas))
+	f.sender = open(ctx, t, url+"?replica_timeout=50ms&replicas="+strconv.Itoa(replicas)) // shorter than the replica lags
 	f.consumer = open(ctx, t, url)
 	f.must(f.consumer.Create(ctx, dueq.Settings{}))
 	f.consume()
