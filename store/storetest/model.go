@@ -457,7 +457,7 @@ func (m *model) settle(r store.SettleRequest) (codes, late []store.Code) {
 	late = slices.Clone(codes)
 	for _, i := range spent {
 		if r.Verdict == store.Next {
-			late[i] = m.followedBefore(r.Items[i])
+			late[i] = m.followedLater(r.Items[i])
 		} else {
 			late[i] = m.settleAgain(r.Items[i].Receipt, r.Verdict)
 		}

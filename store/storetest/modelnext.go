@@ -51,6 +51,17 @@ func (m *model) followedBefore(item store.Settlement) store.Code {
 	return store.CodeGone
 }
 
+// followedLater is followedBefore after the other items of the call, for a store that may have
+// forgotten messages because its clock was set back.
+func (m *model) followedLater(item store.Settlement) store.Code {
+	for _, msg := range item.Messages {
+		if !m.certain(msg.ID, msg.DedupID) {
+			return store.CodeLeaseLost
+		}
+	}
+	return m.followedBefore(item)
+}
+
 // clone returns a copy of the model, to restore it.
 func (m *model) clone() *model {
 	c := *m
