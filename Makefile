@@ -54,10 +54,10 @@ generate: ## regenerate docs/REDIS.md from the headers of the Lua scripts, and t
 	$(GO) generate ./...
 
 .PHONY: fuzz
-fuzz: ## fuzz every decoder for FUZZTIME each
-	@set -e; for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
-	  for target in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$pkg/*_test.go | cut -d' ' -f2); do \
-	    $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; done; done
+fuzz: ## fuzz every decoder for FUZZTIME each, two at a time
+	@set -o pipefail; for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
+	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$pkg/*_test.go | sed "s,func \(.*\),$$pkg ^\1\$$,"; done | \
+	  xargs -P 2 -L 1 bash -c '$(GO) test -run "^$$" -parallel 1 -fuzz "$$1" -fuzztime $(FUZZTIME) "$$0"'
 
 .PHONY: fault
 fault: deps ## kill -9 producers and consumers while flights are delivered, crash stores and disks, compare stores with a model, then check that nothing was lost
@@ -70,6 +70,7 @@ fault: deps ## kill -9 producers and consumers while flights are delivered, cras
 	$(GO) test -count=1 -timeout 60m -run 'TestConformance$$/Model' -v ./store/embedded -rapid.checks 5000
 	$(GO) test -count=1 -timeout 60m -run 'TestConformance_DiskThatFills/Model' -v ./store/embedded -rapid.checks 500
 	$(GO) test -count=1 -timeout 60m -run 'TestConformance.*/Model' -v ./store/redisstore -rapid.checks 3000
+	$(GO) test -count=1 -timeout 60m -run Model -v ./store/httpstore -rapid.checks 500
 
 .PHONY: topology
 topology: deps ## move slots, kill masters and fail over under load, in full (about 5 min; the tests have a short form)

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"time"
 
@@ -330,6 +331,9 @@ func (g *rig) wantCounters(want store.Counters) {
 
 func (g *rig) wantEqual(what string, got, want any) {
 	g.t.Helper()
+	if reflect.DeepEqual(got, want) {
+		return // by far the fastest way, above all for long bodies
+	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		g.t.Fatalf("%s (-want +got):\n%s", what, diff)
 	}
