@@ -327,8 +327,9 @@ var troubles = []trouble{
 }
 
 // TestCluster_TroubleOfOneMasterStaysThere compares the messages that the partitions of the other
-// masters handle while one master fails with those before. The machine may be busy, so a quarter is
-// enough; BenchmarkIsolation reports figures.
+// masters handle while one master fails with those before. The machine may be busy, and the master may
+// be the one that sends the hints of the queue, so a quarter is enough; BenchmarkIsolation reports
+// figures.
 func TestCluster_TroubleOfOneMasterStaysThere(t *testing.T) {
 	t.Parallel()
 	span := *clusterSpan
@@ -341,13 +342,13 @@ func TestCluster_TroubleOfOneMasterStaysThere(t *testing.T) {
 		if err := trouble.begin(f); err != nil {
 			t.Fatal(err)
 		}
-		during := f.measure(2 * span)
+		during := f.measure(4 * span)
 		if err := trouble.end(f); err != nil {
 			t.Fatal(err)
 		}
 		took := f.recovered()
-		t.Logf("%s: before %s; during, twice as long, %s; recovered in %s", trouble.name, before, during, took)
-		if during.sent < before.sent/2 || during.handled < before.handled/2 {
+		t.Logf("%s: before %s; during, four times as long, %s; recovered in %s", trouble.name, before, during, took)
+		if during.sent < before.sent || during.handled < before.handled {
 			t.Errorf("%s: want a quarter of the rate before at least", trouble.name)
 		}
 	}

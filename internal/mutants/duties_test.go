@@ -159,6 +159,11 @@ func ofDuties() []mutant {
 			"./internal/duty", "TestAssign_",
 		},
 		{
+			"a subscription on a Cluster goes to any master", "store/redisstore/hub.go",
+			"\tif h.subscribe(ctx, sub) != nil {\n\t\tcancel()\n", "\tif false {\n\t\tcancel()\n",
+			redisPkg, "TestWatch_OnACluster",
+		},
+		{
 			"a client that has fallen silent keeps its consumers", scriptsDir + "beat.lua",
 			"if silent then clients_remove(silent, most) end", "",
 			redisPkg, "TestConformance/Members",

@@ -132,6 +132,13 @@ func (h *hub) run(ctx context.Context) {
 func (h *hub) listen(ctx context.Context) (heard bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	sub := h.store.rdb.Subscribe(ctx)
+	// Before the first Receive: on a Cluster, that would connect to any of the masters, and a
+	// subscription connects to the one with the slot of the channel.
+	if h.subscribe(ctx, sub) != nil {
+		cancel()
+		_ = sub.Close()
+		return false
+	}
 	alive := make(chan struct{}, 1)
 	var background sync.WaitGroup
 	background.Go(func() { h.keep(ctx, sub, alive) })
