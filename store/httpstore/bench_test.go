@@ -10,7 +10,7 @@ import (
 	"github.com/dueq-dev/dueq/store/embedded"
 )
 
-// BenchmarkPush pushes to a store in memory, by itself and behind a server.
+// BenchmarkPush pushes to a store in memory, first without and then behind a server.
 func BenchmarkPush(b *testing.B) {
 	for _, size := range []struct{ messages, body int }{{1, 100}, {100, 100}, {500, 2000}, {1, store.MaxBody}} {
 		name := fmt.Sprintf("%dx%dB", size.messages, size.body)

@@ -95,7 +95,7 @@ func TestModel_AnswersGetLost(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		if !strings.HasSuffix(t.Name(), "/Model") {
-			t.Skip("other tests count on the first answer to a settle")
+			t.Skip("SKIPPED: only the model allows for the answer to a repeated settle")
 		}
 		h := inMemory(t, losing(6, wire.Settle, wire.Delete))
 		h.ModelSteps = 20
