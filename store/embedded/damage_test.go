@@ -99,6 +99,7 @@ func TestOpen_LogCutAnywhereIsAPrefix(t *testing.T) {
 // After an orderly end every flipped bit is found, except in what says that the end was
 // orderly, the last frame and the note: each proves it without the other.
 func TestOpen_EveryFlippedBitIsFound(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	const noteAt, noteEnd, closingFrame = 512, 520, 12
 	states, content := smallLog(t, true)

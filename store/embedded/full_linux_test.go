@@ -52,6 +52,9 @@ func TestPush_FullFileSystemDrainsToEmptyAndAcceptsAgain(t *testing.T) {
 		{"small bodies, in batches", 500, 60},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.few == 500 {
+				skipIfShort(t)
+			}
 			t.Parallel()
 			dir := mountSmall(t, smallDisk)
 			r := realRig(t, dir)

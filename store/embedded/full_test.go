@@ -91,6 +91,9 @@ func TestPush_FullDiskDrainsToEmptyAndAcceptsAgain(t *testing.T) {
 		{"very large bodies", 1, 1 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.few == 500 {
+				skipIfShort(t)
+			}
 			t.Parallel()
 			d := faultdisk.New()
 			d.Capacity = smallDisk

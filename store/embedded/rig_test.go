@@ -15,6 +15,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// skipIfShort skips a test of one goroutine that takes much processor time, above all under the race
+// detector.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: it takes much processor time")
+	}
+}
+
 // handClock is a clock moved by hand.
 type handClock struct {
 	mu  sync.Mutex
