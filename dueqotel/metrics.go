@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/semconv/v1.43.0/messagingconv"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/errorname"
 )
 
 // metrics are the instruments. Those that begin with messaging are of the conventions.
@@ -149,26 +150,5 @@ func kinds(call string) string {
 
 // errorType returns the error.type of an error. There are few of them.
 func errorType(err error) string {
-	for _, row := range [...]struct {
-		of   error
-		name string
-	}{
-		{dueq.ErrDuplicate, "duplicate"},
-		{dueq.ErrQueueFull, "queue_full"},
-		{dueq.ErrTooLarge, "too_large"},
-		{dueq.ErrInvalid, "invalid"},
-		{dueq.ErrNotReplicated, "not_replicated"},
-		{dueq.ErrLeaseLost, "lease_lost"},
-		{dueq.ErrCancelled, "cancelled"},
-		{dueq.ErrUnavailable, "unavailable"},
-		{dueq.ErrNotFound, "not_found"},
-		{dueq.ErrClosed, "closed"},
-		{context.Canceled, "canceled"},
-		{context.DeadlineExceeded, "timeout"},
-	} {
-		if errors.Is(err, row.of) {
-			return row.name
-		}
-	}
-	return "_OTHER"
+	return errorname.Of(err, "_OTHER")
 }

@@ -1,11 +1,10 @@
 package dueqprom
 
 import (
-	"context"
-	"errors"
 	"fmt"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/errorname"
 )
 
 // other is the queue of series that several queues share. It is not a valid name of a queue.
@@ -27,29 +26,7 @@ func maxQueues(n int) (int, error) {
 // applied is the result of a settlement without an error.
 const applied = "applied"
 
-// result returns the value of a label for an error. If several errors of the table match, the
-// first counts.
+// result returns the value of a label for an error.
 func result(err error) string {
-	for _, row := range [...]struct {
-		of   error
-		name string
-	}{
-		{dueq.ErrDuplicate, "duplicate"},
-		{dueq.ErrQueueFull, "queue_full"},
-		{dueq.ErrTooLarge, "too_large"},
-		{dueq.ErrInvalid, "invalid"},
-		{dueq.ErrNotReplicated, "not_replicated"},
-		{dueq.ErrLeaseLost, "lease_lost"},
-		{dueq.ErrCancelled, "cancelled"},
-		{dueq.ErrUnavailable, "unavailable"},
-		{dueq.ErrNotFound, "not_found"},
-		{dueq.ErrClosed, "closed"},
-		{context.Canceled, "canceled"},
-		{context.DeadlineExceeded, "timeout"},
-	} {
-		if errors.Is(err, row.of) {
-			return row.name
-		}
-	}
-	return "error"
+	return errorname.Of(err, "error")
 }
