@@ -164,7 +164,7 @@ func (q *Queue) bulk(ctx context.Context, op string, f Filter, o *BulkOptions, s
 
 func (o *BulkOptions) check() error {
 	if o.Spread < 0 || toSpan(o.Spread) > store.MaxDelay {
-		return invalid("spread", "%s is outside 0 to 10 years", o.Spread)
+		return outside("spread", o.Spread, "0 to 10 years")
 	}
 	return nil
 }

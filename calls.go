@@ -93,6 +93,10 @@ func (o *observed) Forecast(ctx context.Context, p store.Partition, r store.Fore
 	return called(o, "forecast", p.Queue, func() (store.Forecast, error) { return o.Store.Forecast(ctx, p, r) })
 }
 
+func (o *observed) Names(ctx context.Context, p store.Partition, r store.NamesRequest) (store.Names, error) {
+	return called(o, "names", p.Queue, func() (store.Names, error) { return o.Store.Names(ctx, p, r) })
+}
+
 func (o *observed) Queues(ctx context.Context) ([]string, error) {
 	return called(o, "queues", "", func() ([]string, error) { return o.Store.Queues(ctx) })
 }
@@ -103,6 +107,10 @@ func (o *observed) Redrive(ctx context.Context, p store.Partition, r store.Redri
 
 func (o *observed) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (store.PurgeResult, error) {
 	return called(o, "purge", p.Queue, func() (store.PurgeResult, error) { return o.Store.Purge(ctx, p, r) })
+}
+
+func (o *observed) Restore(ctx context.Context, p store.Partition, r store.RestoreRequest) ([]store.Code, error) {
+	return called(o, "restore", p.Queue, func() ([]store.Code, error) { return o.Store.Restore(ctx, p, r) })
 }
 
 func (o *observed) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {

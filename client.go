@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -109,10 +108,12 @@ func (c *Client) Queue(name string) *Queue {
 		return &Queue{client: c, name: name, invalid: err}
 	}
 	return c.queues.Get(name, func(name string) *Queue {
-		return &Queue{
+		q := &Queue{
 			client: c, name: name, learning: make(chan struct{}, 1),
 			bell: consumer.NewBell(c.open, &c.running, c.store, name),
 		}
+		q.roundRobin.Avoid = q.silent
+		return q
 	})
 }
 
@@ -215,13 +216,13 @@ func (o *Options) complete() (Options, error) {
 		c.Logger = slog.Default()
 	}
 	if c.Replicas < 0 {
-		return c, invalid("replicas", "%d is negative", c.Replicas)
+		return c, negative("replicas", c.Replicas)
 	}
 	if c.ReplicaTimeout < 0 {
-		return c, invalid("replica timeout", "%s is negative", c.ReplicaTimeout)
+		return c, negative("replica timeout", c.ReplicaTimeout)
 	}
 	if c.SendTimeout < 0 {
-		return c, invalid("send timeout", "%s is negative", c.SendTimeout)
+		return c, negative("send timeout", c.SendTimeout)
 	}
 	if slices.ContainsFunc(c.SendMiddleware, func(m SendMiddleware) bool { return m == nil }) {
 		return c, invalid("send middleware", "one is nil")
@@ -229,10 +230,6 @@ func (o *Options) complete() (Options, error) {
 	c.SendTimeout = cmp.Or(c.SendTimeout, defaultSendTimeout)
 	c.Name = cmp.Or(c.Name, processName())
 	return c, checkName(c.Name)
-}
-
-func invalid(field, format string, args ...any) error {
-	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
 }
 
 // maxName leaves space for the text that makes a name unique and the names of lanes: together they
@@ -247,7 +244,7 @@ func uniqueNameOf(name string) string { return name + "-" + uniqueName() }
 
 func checkName(name string) error {
 	if len(name) > maxName || strings.ContainsFunc(name, notInName) {
-		return invalid("name", "%.50q: want at most %d letters, digits, '.', '_', '-'", name, maxName)
+		return unfit("name", name, ": want at most %d letters, digits, '.', '_', '-'", maxName)
 	}
 	return nil
 }

@@ -140,7 +140,7 @@ func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*
 }
 
 // consume runs a consumer of the queue's partitions. It starts another when their number has
-// changed, which happens when the queue's data was lost. learn returns the queue's settings.
+// changed, because the queue grows or its data was lost. learn returns the queue's settings.
 func (q *Queue) consume(ctx context.Context, c *ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) error {
 	for {
 		consumer, err := q.newConsumer(ctx, c, learn, handle)
@@ -169,7 +169,7 @@ func (q *Queue) newConsumer(ctx context.Context, c *ConsumeOptions, learn func(c
 }
 
 func (q *Queue) warnRepartitioned(ctx context.Context, err error) {
-	q.client.log.WarnContext(ctx, "dueq: the queue was made again with another number of partitions; its consumer starts again",
+	q.client.log.WarnContext(ctx, "dueq: the queue has another number of partitions; its consumer starts again",
 		slog.String("queue", q.name), slog.Any("error", err))
 }
 
@@ -180,7 +180,7 @@ func (q *Queue) consumerConfig(settings store.Settings, c ConsumeOptions) consum
 		backoff = q.backoff
 	}
 	return consumer.Config{
-		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions,
+		Store: q.client.store, Queue: q.name, Partitions: settings.Partitions, From: settings.From,
 		Name: uniqueNameOf(cmp.Or(c.Name, q.client.name)), Roster: q.client.roster, Isolation: &q.client.isolated, Log: q.client.log,
 		Observe: q.client.hooks.observer(),
 		Backoff: func(held *consumer.Held, err error) time.Duration {
@@ -211,7 +211,7 @@ func (c ConsumeOptions) complete() (ConsumeOptions, error) {
 		value time.Duration
 	}{{"timeout", c.Timeout}, {"grace", c.Grace}, {"max hold", c.MaxHold}} {
 		if span.value < 0 {
-			return c, invalid(span.field, "%s is negative", span.value)
+			return c, negative(span.field, span.value)
 		}
 	}
 	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
@@ -229,11 +229,11 @@ func (c ConsumeOptions) complete() (ConsumeOptions, error) {
 func (c ConsumeOptions) check() error {
 	switch {
 	case c.Concurrency < 1 || c.Concurrency > maxConcurrency:
-		return invalid("concurrency", "%d is outside 1 to %d", c.Concurrency, maxConcurrency)
+		return outside("concurrency", c.Concurrency, "1 to %d", maxConcurrency)
 	case c.Prefetch < 0 || c.Prefetch > maxPrefetch:
-		return invalid("prefetch", "%d is outside 1 to %d", c.Prefetch, maxPrefetch)
+		return outside("prefetch", c.Prefetch, "1 to %d", maxPrefetch)
 	case c.PrefetchBytes < 1 || c.PrefetchBytes > maxPrefetched:
-		return invalid("prefetch bytes", "%d is outside 1 to %d", c.PrefetchBytes, maxPrefetched)
+		return outside("prefetch bytes", c.PrefetchBytes, "1 to %d", maxPrefetched)
 	case slices.ContainsFunc(c.Middleware, func(m Middleware) bool { return m == nil }):
 		return invalid("middleware", "one is nil")
 	}
@@ -304,9 +304,9 @@ func (c BatchOptions) complete() (BatchOptions, error) {
 	c.Concurrency = cmp.Or(c.Concurrency, defaultBatchesOnce)
 	switch {
 	case c.Max < 1 || c.Max > maxBatch:
-		return c, invalid("max", "%d is outside 1 to %d", c.Max, maxBatch)
+		return c, outside("max", c.Max, "1 to %d", maxBatch)
 	case c.Linger < 0 || c.Linger > maxLinger:
-		return c, invalid("linger", "%s is outside 0s to %s", c.Linger, maxLinger)
+		return c, outside("linger", c.Linger, "0s to %s", maxLinger)
 	case len(c.Middleware) > 0:
 		return c, invalid("middleware", "%d for handlers of one message, want none", len(c.Middleware))
 	case c.Concurrency > maxTogether/c.Max:

@@ -17,6 +17,8 @@ type Error struct {
 	ID     string
 	Holder string
 	Field  string // of the argument, with [ErrInvalid], [ErrTooLarge] and [ErrExists]
+	Value  string // of the field, up to 64 bytes of it; "": it has none to name, as a body or a secret
+	Limit  string // what is allowed instead, as "1 to 500"; "": the text of the error says what is wrong
 	Err    error
 }
 
@@ -93,6 +95,24 @@ var (
 	ErrCancelled = store.ErrCancelled
 )
 
+// The errors of arguments, with [ErrInvalid]: see the functions of package store.
+
+func invalid(field, format string, args ...any) error {
+	return (*Error)(store.Invalid(field, format, args...))
+}
+
+func outside(field string, value any, limit string, args ...any) error {
+	return (*Error)(store.Outside(field, value, limit, args...))
+}
+
+func negative(field string, value any) error { return (*Error)(store.Negative(field, value)) }
+
+func noneOf(field, value, allowed string) error { return (*Error)(store.NoneOf(field, value, allowed)) }
+
+func unfit(field, value, format string, args ...any) error {
+	return (*Error)(store.Unfit(field, value, format, args...))
+}
+
 // refusal returns the error of a message that the store refused.
 func refusal(op, queue, id string, r store.PushResult) error {
 	err := r.Code.Err()
@@ -115,7 +135,7 @@ func fail(op, queue, id string, err error) error {
 		e.Err = err
 	}
 	if inner, ok := err.(*Error); ok { //nolint:errorlint // likewise
-		e.Field, e.Holder, e.Err = inner.Field, inner.Holder, inner.Err
+		e.Field, e.Value, e.Limit, e.Holder, e.Err = inner.Field, inner.Value, inner.Limit, inner.Holder, inner.Err
 		e.ID = cmp.Or(inner.ID, id)
 	}
 	return &e

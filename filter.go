@@ -67,7 +67,7 @@ func (f Filter) matcher(states ...State) (*matcher, error) {
 	m := &matcher{Filter: f, states: states}
 	if f.State != "" {
 		if !slices.Contains(states, f.State) {
-			return nil, invalid("state", "%+.64q is none of %s", string(f.State), stateNames(states))
+			return nil, noneOf("state", string(f.State), stateNames(states))
 		}
 		m.states = []State{f.State}
 	}
@@ -77,7 +77,7 @@ func (f Filter) matcher(states ...State) (*matcher, error) {
 		}
 	}
 	if f.MinAttempts < 0 {
-		return nil, invalid("min attempts", "%d is negative", f.MinAttempts)
+		return nil, negative("min attempts", f.MinAttempts)
 	}
 	if err := m.keep("due", f.Due, Scheduled, Ready); err != nil {
 		return nil, err
@@ -165,14 +165,14 @@ func stateNames(states []State) string {
 // errors name field.
 func globPattern(field, glob string) (*regexp.Regexp, error) {
 	if !utf8.ValidString(glob) {
-		return nil, invalid(field, "the pattern %+.64q is not UTF-8", glob)
+		return nil, unfit(field, glob, " is not UTF-8")
 	}
 	var b strings.Builder
 	b.WriteString(`(?s)\A`)
 	for rest := []rune(glob); len(rest) > 0; {
 		text, size, problem := globPart(rest)
 		if problem != "" {
-			return nil, invalid(field, "the pattern %+.64q %s", glob, problem)
+			return nil, unfit(field, glob, " %s", problem)
 		}
 		b.WriteString(text)
 		rest = rest[size:]
@@ -180,7 +180,7 @@ func globPattern(field, glob string) (*regexp.Regexp, error) {
 	b.WriteString(`\z`)
 	compiled, err := regexp.Compile(b.String())
 	if err != nil {
-		return nil, invalid(field, "the pattern %+.64q cannot be used", glob)
+		return nil, unfit(field, glob, " cannot be used as a pattern")
 	}
 	return compiled, nil
 }

@@ -97,7 +97,7 @@ func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
 		return Page{}, err
 	}
 	if from.index >= s.Partitions {
-		return Page{}, invalid("cursor", "%.40q is of partition %d, the queue has %d", o.Cursor, from.index, s.Partitions)
+		return Page{}, unfit("cursor", o.Cursor, " is of partition %d, the queue has %d", from.index, s.Partitions)
 	}
 	found, err := q.client.store.List(ctx, q.partition(from.index), r)
 	if err != nil {
@@ -169,7 +169,7 @@ func parseCursor(text string, states []State) (position, error) {
 	number, rest, ok := strings.Cut(text[1:], ".")
 	index, err := strconv.Atoi(number)
 	if i < 0 || !ok || err != nil || index < 0 || index >= store.MaxPartitions {
-		return position{}, invalid("cursor", "%.40q is not a cursor of a list of %s messages", text, stateNames(states))
+		return position{}, unfit("cursor", text, " is not a cursor of a list of %s messages", stateNames(states))
 	}
 	return position{states[i], index, rest}, nil
 }
@@ -244,23 +244,53 @@ func (q *Queue) Get(ctx context.Context, ref Ref) (Record, error) {
 }
 
 func (q *Queue) get(ctx context.Context, ref Ref) (store.Record, error) {
-	p, plain, err := q.locate(ctx, ref)
+	plain, err := ref.plain()
 	if err != nil {
 		return store.Record{}, err
 	}
-	r, err := q.client.store.Get(ctx, p, plain)
-	if !errors.Is(err, ErrNotFound) {
-		return r, err
+	var r store.Record
+	err = q.ask(ctx, plain, func(homes []store.Partition) (live bool, err error) {
+		r, err = q.getFrom(ctx, homes, plain)
+		return !r.ID.IsZero() && ended(&r) == 0, err
+	})
+	if err == nil && r.ID.IsZero() {
+		err = ErrNotFound
 	}
-	now, moved, failed := q.relocate(ctx, p, plain)
-	switch {
-	case moved:
-		return q.client.store.Get(ctx, now, plain)
-	case failed != nil:
-		return r, failed
-	default:
-		return r, err
+	return r, err
+}
+
+// getFrom returns the message that a reference names first: live before dead before done, of those
+// that are dead or done the last one. The zero Record: there is none.
+func (q *Queue) getFrom(ctx context.Context, homes []store.Partition, ref store.Ref) (r store.Record, err error) {
+	found := false
+	for _, p := range homes {
+		next, err := q.client.store.Get(ctx, p, ref)
+		switch {
+		case errors.Is(err, ErrNotFound):
+			continue
+		case err != nil:
+			return r, err
+		}
+		if rank, best := ended(&next), ended(&r); !found || rank < best || rank == best && next.At > r.At {
+			r, found = next, true
+		}
+		if ended(&r) == 0 {
+			break
+		}
 	}
+	return r, nil
+}
+
+// ended returns 0 for a live message, 1 for a dead one, 2 for one that is done.
+func ended(r *store.Record) int {
+	switch r.State {
+	case store.Dead:
+		return 1
+	case store.Done:
+		return 2
+	case store.Scheduled, store.Ready, store.Waiting, store.Leased:
+	}
+	return 0
 }
 
 func toRecord(queue string, r store.Record) Record {

@@ -49,7 +49,7 @@ func (q *Queue) Reschedule(ctx context.Context, ref Ref, to Schedule) error {
 // spans returns the schedule in ms.
 func (s Schedule) spans() (due, delay int64, err error) {
 	if s.Delay < 0 {
-		return 0, 0, invalid("delay", "%s is negative", s.Delay)
+		return 0, 0, negative("delay", s.Delay)
 	}
 	return toInstant(s.Due), toSpan(s.Delay), nil
 }
@@ -59,21 +59,36 @@ func (q *Queue) move(ctx context.Context, op string, ref Ref, do func(store.Part
 	if err := q.guard(ctx); err != nil {
 		return fail(op, q.name, ref.String(), err)
 	}
-	p, plain, err := q.locate(ctx, ref)
-	if err != nil {
-		return fail(op, q.name, ref.String(), err)
-	}
-	codes, err := do(p, plain)
-	if err == nil && codes[0] == store.CodeNotFound {
-		var moved bool
-		if p, moved, err = q.relocate(ctx, p, plain); moved {
-			codes, err = do(p, plain)
-		}
+	plain, err := ref.plain()
+	code := store.CodeNotFound
+	if err == nil {
+		err = q.ask(ctx, plain, func(homes []store.Partition) (live bool, err error) {
+			code, err = moveIn(homes, plain, do)
+			return code != store.CodeNotFound && code != store.CodeDead, err
+		})
 	}
 	if err == nil {
-		err = codes[0].Err()
+		err = code.Err()
 	}
 	return fail(op, q.name, ref.String(), err)
+}
+
+// moveIn changes one message in the first of the partitions that has it. A live one comes before a
+// dead one.
+func moveIn(homes []store.Partition, ref store.Ref, do func(store.Partition, store.Ref) ([]store.Code, error)) (store.Code, error) {
+	code := store.CodeNotFound
+	for _, p := range homes {
+		codes, err := do(p, ref)
+		switch {
+		case err != nil:
+			return code, err
+		case codes[0] == store.CodeDead:
+			code = store.CodeDead
+		case codes[0] != store.CodeNotFound:
+			return codes[0], nil
+		}
+	}
+	return code, nil
 }
 
 // Redrive makes dead messages due now, with their failures and TTLs cleared, and returns how
@@ -189,12 +204,6 @@ func (q *Queue) resolve(ctx context.Context, ref Ref) (store.ID, error) {
 	}
 	r, err := q.get(ctx, ref)
 	return r.ID, err
-}
-
-func (q *Queue) redriveItems(ctx context.Context, p store.Partition, items []store.Redrive) ([]store.PushResult, error) {
-	return numbered(q.client, func(caller string, number uint64) ([]store.PushResult, error) {
-		return q.client.store.Redrive(ctx, p, store.RedriveRequest{Caller: caller, Number: number, Items: items})
-	})
 }
 
 // purgeSome removes up to store.MaxBatch messages.

@@ -81,7 +81,7 @@ func TestManage_BadInputIsRefused(t *testing.T) {
 		{"forged cursor", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "what"})), "cursor"},
 		{"forged cursor inside", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "r0.what"})), "cursor"},
 		{"cursor of no partition", errOf(q.List(ctx, dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, Cursor: "r7."})), "cursor"},
-		{"other partitions", errOf(q.Update(ctx, func(s *dueq.Settings) { s.Partitions = 2 })), "partitions"},
+		{"excessive partitions", errOf(q.Update(ctx, func(s *dueq.Settings) { s.Partitions = 1025 })), "partitions"},
 		{"no partitions", q.Create(ctx, dueq.Settings{Partitions: -1}), "partitions"},
 		{"excessive body", errOf(q.Update(ctx, func(s *dueq.Settings) { s.MaxBody = 5 << 20 })), "max body"},
 	}

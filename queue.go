@@ -3,6 +3,7 @@ package dueq
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -27,6 +28,9 @@ type Queue struct {
 
 // Name returns the queue's name.
 func (q *Queue) Name() string { return q.name }
+
+// silent reports whether a partition does not answer.
+func (q *Queue) silent(index int) bool { return q.client.producer.Silent(q.partition(index)) }
 
 // guard returns the reason why no call may be made, nil if there is none.
 func (q *Queue) guard(ctx context.Context) error {
@@ -78,34 +82,43 @@ func (q *Queue) partition(index int) store.Partition {
 	return store.Partition{Queue: q.name, Index: index}
 }
 
-// locate finds the partition of the message that a reference names.
-func (q *Queue) locate(ctx context.Context, ref Ref) (store.Partition, store.Ref, error) {
-	plain, err := ref.plain()
-	if err != nil {
-		return store.Partition{}, plain, err
+// homes returns the partitions that can have the message of a reference, in the order in which they
+// have to be asked: while the queue grows, a key whose partition has changed can become that of a
+// message in the new one, but not of one in the old one.
+func (q *Queue) homes(ref store.Ref, s *store.Settings) []store.Partition {
+	m := &store.Message{Key: ref.Key}
+	_, home := route.ByNames(m, s.Partitions)
+	if !route.Moves(m, s.From, s.Partitions) {
+		return []store.Partition{q.partition(home)}
 	}
-	if !plain.ID.IsZero() {
-		return q.partition(plain.ID.Partition()), plain, nil
+	_, before := route.ByNames(m, s.From)
+	return []store.Partition{q.partition(before), q.partition(home)}
+}
+
+// ask calls a function for the partitions that can have the message of a reference. Unless it has found
+// a live one, it is called for them again when the number of partitions has changed since the settings
+// were read.
+func (q *Queue) ask(ctx context.Context, ref store.Ref, do func([]store.Partition) (live bool, err error)) error {
+	if !ref.ID.IsZero() {
+		_, err := do([]store.Partition{q.partition(ref.ID.Partition())})
+		return err
 	}
 	s, err := q.find(ctx)
 	if err != nil {
-		return store.Partition{}, plain, err
+		return err
 	}
-	return q.partition(route.ByKey(plain.Key, s.Partitions)), plain, nil
-}
-
-// relocate is called when p has no message of that reference. A key belongs to another partition
-// if the number of partitions has changed since the settings were read.
-func (q *Queue) relocate(ctx context.Context, p store.Partition, ref store.Ref) (now store.Partition, moved bool, err error) {
-	if !ref.ID.IsZero() {
-		return p, false, nil
+	asked := q.homes(ref, &s)
+	live, err := do(asked)
+	if live || err != nil {
+		return err
 	}
-	s, err := q.read(ctx)
-	if err != nil {
-		return p, false, err
+	if s, err = q.read(ctx); err != nil {
+		return err
 	}
-	now = q.partition(route.ByKey(ref.Key, s.Partitions))
-	return now, now != p, nil
+	if now := q.homes(ref, &s); !slices.Equal(now, asked) {
+		_, err = do(now)
+	}
+	return err
 }
 
 // Ref names one message of a queue, by id or by key: make it with [ID], [Key] or [ParseRef]. Refs

@@ -31,7 +31,7 @@ func (q *Queue) Delivery(receipt string) (*Delivery, error) {
 	}
 	d, ok := q.decodeReceipt(receipt)
 	if !ok {
-		return nil, fail("receipt", q.name, "", invalid("receipt", "%+.40q is not a receipt of this queue", receipt))
+		return nil, fail("receipt", q.name, "", unfit("receipt", receipt, " is not a receipt of this queue"))
 	}
 	held := q.client.receiver.Held(store.Partition{Queue: q.name, Index: d.Receipt.ID.Partition()}, d)
 	return newDelivery(q, held), nil

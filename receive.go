@@ -63,9 +63,9 @@ func (c ReceiveOptions) complete() (ReceiveOptions, error) {
 	c.Max = cmp.Or(c.Max, 1)
 	switch {
 	case c.Max < 1 || c.Max > store.MaxBatch:
-		return c, invalid("max", "%d is outside 1 to %d", c.Max, store.MaxBatch)
+		return c, outside("max", c.Max, "1 to %d", store.MaxBatch)
 	case c.Wait < 0 || c.Wait > maxWait:
-		return c, invalid("wait", "%s is outside 0s to %s", c.Wait, maxWait)
+		return c, outside("wait", c.Wait, "0s to %s", maxWait)
 	}
 	return c, checkLease(cmp.Or(c.Lease, defaultLease))
 }
@@ -247,7 +247,7 @@ func (d *Delivery) Extend(ctx context.Context, span time.Duration) error {
 	switch {
 	case err != nil:
 	case span < 0:
-		err = invalid("delay", "%s is negative", span)
+		err = negative("delay", span)
 	default:
 		err = d.held.Extend(ctx, toSpan(span))
 	}
@@ -316,7 +316,7 @@ func (d *Delivery) admit(ctx context.Context, verdict error) error {
 	}
 	settings, err := d.queue.learnFor(ctx, len(v.Next.Body))
 	if err == nil && len(v.Next.Body) > settings.MaxBody {
-		err = &Error{Field: "body", Err: fmt.Errorf("%d bytes, the limit is %d: %w", len(v.Next.Body), settings.MaxBody, ErrTooLarge)}
+		err = (*Error)(store.TooLarge(len(v.Next.Body), settings.MaxBody))
 	}
 	if err != nil {
 		return err
@@ -326,7 +326,7 @@ func (d *Delivery) admit(ctx context.Context, verdict error) error {
 
 func (d *Delivery) settleAfter(ctx context.Context, v store.Verdict, delay time.Duration, reason error) error {
 	if delay < 0 {
-		return fail(string(v), d.Queue, d.ID, invalid("delay", "%s is negative", delay))
+		return fail(string(v), d.Queue, d.ID, negative("delay", delay))
 	}
 	return d.settle(ctx, consumer.Verdict{Verdict: v, Delay: toSpan(delay), Failure: failureOf(reason)})
 }
@@ -379,7 +379,7 @@ func settleAll(ctx context.Context, deliveries []*Delivery, v store.Verdict, del
 	var indexes []int
 	for i, d := range deliveries {
 		if errs[i] = d.unusable(ctx); errs[i] == nil && delay < 0 {
-			errs[i] = invalid("delay", "%s is negative", delay)
+			errs[i] = negative("delay", delay)
 		}
 		if errs[i] == nil {
 			all, indexes = append(all, d.held), append(indexes, i)

@@ -91,3 +91,24 @@ func TestSend_ConcurrentSendersShareCalls(t *testing.T) {
 		}
 	})
 }
+
+func TestSendBatch_OneMessageSharesItsCall(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		const senders = 64
+		s := &distant{Store: r.net}
+		q := r.overPartitions(s, 1)
+		var sending sync.WaitGroup
+		for range senders {
+			sending.Go(func() {
+				results, err := q.SendBatch(r.Context(), []dueq.Message{{}})
+				if err != nil || results.FirstErr() != nil {
+					t.Error(err, results)
+				}
+			})
+		}
+		sending.Wait()
+		if pushes := s.pushes.Load(); pushes != 2 { // the first, and one for those that came meanwhile
+			t.Errorf("%d calls for %d batches of one message, want 2", pushes, senders)
+		}
+	})
+}

@@ -93,24 +93,43 @@ func SendJSON[T any](ctx context.Context, q *Queue, v T, m Message) (id string, 
 }
 
 // reroutes is how often a message gets another partition because the number of partitions has
-// changed. That happens only when a queue's data is lost.
+// changed.
 const reroutes = 3
 
-// push sends one message. If it repeats an earlier send, it does not store the message twice.
+// push sends one message. If it repeats an earlier send, it does not store the message twice. While
+// the queue grows, a message whose partition has changed is sent to the old one first.
 func (q *Queue) push(ctx context.Context, m *store.Message, again bool) SendResult {
-	p := q.partition(m.ID.Partition())
-	if !again {
-		return q.sendResult(m.ID, q.client.producer.Send(ctx, p, m))
+	r, moved := q.pushOnce(ctx, m, again)
+	if moved {
+		moveHome(m)
+		r, _ = q.pushOnce(ctx, m, again)
 	}
-	o, known := q.client.producer.Recall(ctx, p, []store.Message{*m})[m.ID]
+	return r
+}
+
+// pushOnce sends one message to the partition that its id has. moved: that has no message with its
+// names, so it belongs to another one.
+func (q *Queue) pushOnce(ctx context.Context, m *store.Message, again bool) (r SendResult, moved bool) {
+	p := q.partition(m.ID.Partition())
+	var o producer.Outcome
+	known := false
+	if again {
+		o, known = q.client.producer.Recall(ctx, p, []store.Message{*m})[m.ID]
+	}
 	if !known {
 		o = q.client.producer.Send(ctx, p, m)
 	}
-	r := q.sendResult(m.ID, o)
-	if ctx.Err() != nil && errors.Is(r.Err, ctx.Err()) {
+	r = q.sendResult(m.ID, o)
+	if again && ctx.Err() != nil && errors.Is(r.Err, ctx.Err()) {
 		r.ID = m.ID.String() // this try sent nothing, but the outcome of the first is still unknown
 	}
-	return r
+	return r, o.Err == nil && o.Result.Code == store.CodeMoved
+}
+
+// moveHome makes a message that was to be stored in its old partition one for its new partition.
+func moveHome(m *store.Message) {
+	_, home := route.ByNames(m, m.Of)
+	m.ID, m.OnlyHeld = route.InPartition(m.ID, home), false
 }
 
 // sendResult returns the result of a message.
@@ -139,7 +158,7 @@ func (q *Queue) sendResult(id store.ID, o producer.Outcome) SendResult {
 // gives it an id if it has none.
 func (q *Queue) prepare(ctx context.Context, m *Message, sent *store.Message, settings *store.Settings) error {
 	m.fill(sent, settings)
-	if err := q.identify(sent, settings.Partitions); err != nil {
+	if err := q.identify(sent, settings); err != nil {
 		return err
 	}
 	if err := q.schedule(ctx, sent); err != nil {
@@ -186,23 +205,31 @@ func (q *Queue) learnFor(ctx context.Context, body int) (store.Settings, error) 
 	return settings, err
 }
 
-// identify gives a message its id, which has its partition, or checks the id that it has.
-func (q *Queue) identify(m *store.Message, partitions int) error {
-	m.Of = partitions
-	named, home := route.ByNames(m, partitions)
+// identify gives a message its id, which has its partition, or checks the id that it has. While the
+// queue grows, it is the partition that is asked first.
+func (q *Queue) identify(m *store.Message, settings *store.Settings) error {
+	m.Of = settings.Partitions
+	named, home := route.ByNames(m, settings.Partitions)
+	first := home
+	if m.OnlyHeld = route.Moves(m, settings.From, settings.Partitions); m.OnlyHeld {
+		_, first = route.ByNames(m, settings.From)
+	}
 	if m.ID.IsZero() {
 		if !named {
-			home = q.roundRobin.Next(partitions)
+			first = q.roundRobin.Next(settings.Partitions)
 		}
-		m.ID, m.New = q.client.ids.New(home), true
+		m.ID, m.New = q.client.ids.New(first), true
 		return nil
 	}
 	index := m.ID.Partition()
-	if named && index != home {
+	if named && index != home && index != first {
 		return invalid("id", "%s was not sent with this key and dedup id: it is of another partition", m.ID)
 	}
-	if index >= partitions {
-		return invalid("id", "%s is of partition %d, the queue has %d", m.ID, index, partitions)
+	if index >= settings.Partitions {
+		return invalid("id", "%s is of partition %d, the queue has %d", m.ID, index, settings.Partitions)
+	}
+	if named {
+		m.ID = route.InPartition(m.ID, first)
 	}
 	return nil
 }
@@ -220,9 +247,9 @@ func (m *Message) plain() (store.Message, error) {
 	}
 	switch {
 	case m.TTL < 0:
-		return store.Message{}, invalid("ttl", "%s is negative", m.TTL)
+		return store.Message{}, negative("ttl", m.TTL)
 	case m.DedupFor < 0:
-		return store.Message{}, invalid("dedup for", "%s is negative", m.DedupFor)
+		return store.Message{}, negative("dedup for", m.DedupFor)
 	}
 	repeat, err := m.Repeat.text()
 	if err != nil {

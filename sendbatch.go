@@ -1,9 +1,11 @@
 package dueq
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/producer"
@@ -37,6 +39,9 @@ func (q *Queue) SendBatch(ctx context.Context, messages []Message) (SendResults,
 
 // sendBatch is SendBatch without middleware and hooks.
 func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults, error) {
+	if len(messages) == 1 {
+		return q.sendOne(ctx, &messages[0])
+	}
 	largest := 0
 	for i := range messages {
 		largest = max(largest, len(messages[i].Body))
@@ -58,11 +63,20 @@ func (q *Queue) sendBatch(ctx context.Context, messages []Message) (SendResults,
 			b.add(ctx, i, &messages[i], &settings)
 		}
 		b.send(ctx)
+		b.sendMoved(ctx)
 		if indexes = rerouted(results, indexes); try == reroutes {
 			break
 		}
 	}
 	return results, nil
+}
+
+// sendOne is sendBatch for one message, which shares its call with concurrent sends, as Send does.
+func (q *Queue) sendOne(ctx context.Context, m *Message) (SendResults, error) {
+	if _, err := q.learnFor(ctx, len(m.Body)); err != nil {
+		return nil, fail("send", q.name, "", err)
+	}
+	return SendResults{q.send(ctx, m)}, nil
 }
 
 // SendSeq is [Queue.SendBatch] for messages that need not be in memory at the same time: it takes
@@ -122,6 +136,15 @@ type batch struct {
 	keyless    *share // that gets the next keyless message
 	count      int    // messages and bytes that it got since it became keyless
 	bytes      int
+
+	mu    sync.Mutex
+	moved []moved
+}
+
+// moved is a message whose old partition has none with its names.
+type moved struct {
+	index   int // in the batch
+	message store.Message
 }
 
 // share has the messages for one partition, in order.
@@ -147,7 +170,7 @@ func (b *batch) add(ctx context.Context, i int, m *Message, settings *store.Sett
 func (b *batch) assign(ctx context.Context, i int, m *store.Message, settings *store.Settings) error {
 	if m.Key == "" && m.ID.IsZero() && m.DedupID.IsZero() {
 		m.ID, m.New, m.Of = b.queue.client.ids.New(b.next(m, settings.Partitions).partition.Index), true, settings.Partitions
-	} else if err := b.queue.identify(m, settings.Partitions); err != nil {
+	} else if err := b.queue.identify(m, settings); err != nil {
 		return err
 	}
 	if err := b.queue.schedule(ctx, m); err != nil {
@@ -194,10 +217,14 @@ func (b *batch) share(index int) *share {
 // send pushes to all partitions at the same time, and to each in order.
 func (b *batch) send(ctx context.Context) {
 	var sending sync.WaitGroup
+	defer sending.Wait()
 	for _, s := range b.partitions {
+		if len(b.partitions) == 1 {
+			b.sendShare(ctx, s) // a goroutine would only cost its stack
+			return
+		}
 		sending.Go(func() { b.sendShare(ctx, s) })
 	}
-	sending.Wait()
 }
 
 func (b *batch) sendShare(ctx context.Context, s *share) {
@@ -216,13 +243,39 @@ func (b *batch) sendShare(ctx context.Context, s *share) {
 			if err == nil {
 				o.Result = results[i]
 			}
-			b.results[s.indexes[i]] = b.queue.sendResult(s.messages[i].ID, o)
+			b.note(s.indexes[i], &s.messages[i], o)
 		}
 		if err != nil && !producer.Definite(err) {
 			failed = err // the store does not answer: do not wait for that once per call
 		}
 		s.messages, s.indexes = s.messages[n:], s.indexes[n:]
 	}
+}
+
+// note sets the result of a message.
+func (b *batch) note(index int, m *store.Message, o producer.Outcome) {
+	b.results[index] = b.queue.sendResult(m.ID, o)
+	if o.Err == nil && o.Result.Code == store.CodeMoved {
+		b.mu.Lock()
+		b.moved = append(b.moved, moved{index, *m})
+		b.mu.Unlock()
+	}
+}
+
+// sendMoved sends the messages whose old partitions have none with their names to the new ones.
+func (b *batch) sendMoved(ctx context.Context) {
+	if len(b.moved) == 0 {
+		return
+	}
+	slices.SortFunc(b.moved, func(x, y moved) int { return cmp.Compare(x.index, y.index) })
+	next := &batch{queue: b.queue, results: b.results, partitions: map[int]*share{}}
+	for i := range b.moved {
+		m := &b.moved[i]
+		moveHome(&m.message)
+		s := next.share(m.message.ID.Partition())
+		s.messages, s.indexes = append(s.messages, m.message), append(s.indexes, m.index)
+	}
+	next.send(ctx)
 }
 
 // settleKnown removes the messages from s whose outcome is known without a push.
@@ -232,14 +285,14 @@ func (b *batch) settleKnown(s *share, known map[store.ID]producer.Outcome) {
 	}
 	rest := &share{partition: s.partition}
 	for i := range s.messages {
-		id, index := s.messages[i].ID, s.indexes[i]
-		o, ok := known[id]
+		index := s.indexes[i]
+		o, ok := known[s.messages[i].ID]
 		if !ok {
 			rest.messages = append(rest.messages, s.messages[i])
 			rest.indexes = append(rest.indexes, index)
 			continue
 		}
-		b.results[index] = b.queue.sendResult(id, o)
+		b.note(index, &s.messages[i], o)
 	}
 	*s = *rest
 }

@@ -14,8 +14,19 @@ import (
 // queue that was made by its first message or consumer has the defaults.
 type Settings struct {
 	// Partitions is the number of parts into which the queue is divided, so that several servers
-	// or cores can work on it: 1 to 1024. Default 1. It is fixed once the queue exists.
+	// or cores can work on it: 1 to 1024. Default 1. [Queue.Update] can raise it, and never lower it.
+	//
+	// Consumers and producers that run use the new partitions from their next call to the store on. A
+	// share of the keys and dedup ids belongs to another partition then, and a message with such a name
+	// may still be in the old one. Until there is none, the queue is growing (GrowingFrom): a send with
+	// a key or a DedupID that has moved costs two calls.
 	Partitions int
+	// GrowingFrom is the number of partitions that the queue had before, while it grows; 0: it does
+	// not. It becomes 0 when the partitions of before have no message, live or dead, whose key or
+	// DedupID has moved, and remember none; a consumer of the queue notices that. A recurring message
+	// whose key has moved keeps the queue growing. Until it has ended, the queue cannot grow again.
+	// Update ignores changes of it.
+	GrowingFrom int
 	// MaxBody is the size of the largest body, in bytes: 1 to 4 MiB. Default 256 KiB.
 	MaxBody int
 	// MaxMessages is the maximum number of messages in the queue, not counting dead letters. Each
@@ -96,6 +107,9 @@ func (q *Queue) create(ctx context.Context, s Settings) error {
 	if err := s.check(); err != nil {
 		return err
 	}
+	if s.GrowingFrom != 0 {
+		return invalid("growing from", "is not set by Create")
+	}
 	if s.Paused {
 		return invalid("paused", "is not set by Create, see Pause")
 	}
@@ -110,7 +124,7 @@ func (q *Queue) create(ctx context.Context, s Settings) error {
 	if err != nil {
 		return err
 	}
-	got.Paused, got.Version, got.ChangedBy = false, 0, ""
+	got.Paused, got.From, got.Drained, got.Version, got.ChangedBy = false, 0, 0, 0, ""
 	if got == want {
 		return nil
 	}
@@ -141,7 +155,7 @@ const updates = 20
 //
 // Other clients use the new settings from their next call to the store on; idle consumers, within
 // 10 s. A change of MaxAttempts does not affect messages that have been sent. Errors:
-// [ErrNotFound] for an unknown queue; [ErrInvalid], also when change sets Partitions or Paused;
+// [ErrNotFound] for an unknown queue; [ErrInvalid], also when change lowers Partitions or sets Paused;
 // [ErrUnavailable], also when other clients changed the settings 20 times meanwhile. After
 // [ErrUnavailable] or the error of ctx, the change may have been made.
 func (q *Queue) Update(ctx context.Context, change func(*Settings)) (Settings, error) {
@@ -172,6 +186,10 @@ func (q *Queue) update(ctx context.Context, change func(*Settings)) (store.Setti
 		}
 		if err := next.check(); err != nil {
 			return old, err
+		}
+		if old.From != 0 && next.Partitions != old.Partitions {
+			return old, &Error{Field: "partitions", Err: fmt.Errorf("the queue is still growing from %d to %d: %w",
+				old.From, old.Partitions, ErrUnavailable)}
 		}
 		c := differences(old, next.plain())
 		if c.Reads() {
@@ -210,7 +228,7 @@ func leaseOr(asked time.Duration, settings store.Settings) time.Duration {
 // checkLease returns errors with the limits in readable units.
 func checkLease(lease time.Duration) error {
 	if ms := lease.Milliseconds(); ms < store.MinLease || ms > store.MaxLease || lease%time.Millisecond != 0 {
-		return invalid("lease", "%s is outside 1s to 12h, or not whole milliseconds", lease)
+		return outside("lease", lease, "1s to 12h, or not whole milliseconds")
 	}
 	return nil
 }
@@ -222,7 +240,7 @@ func (s Settings) check() error {
 		value time.Duration
 	}{{"dead retention", s.DeadRetention}, {"history", s.History}, {"dedup for", s.DedupFor}, {"lease", s.Lease}, {"backoff", s.Backoff.Base}, {"backoff", s.Backoff.Most}} {
 		if span.value < 0 {
-			return invalid(span.field, "%s is negative", span.value)
+			return negative(span.field, span.value)
 		}
 	}
 	return nil
@@ -326,7 +344,7 @@ func (c *Client) DeleteQueue(ctx context.Context, name string, o *DeleteQueueOpt
 
 func toSettings(s store.Settings) Settings {
 	return Settings{
-		Partitions: s.Partitions, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages, Paused: s.Paused,
+		Partitions: s.Partitions, GrowingFrom: s.From, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages, Paused: s.Paused,
 		DeadRetention: fromSpan(s.DeadRetention), MaxDead: s.MaxDead,
 		History: fromSpan(s.History), MaxHistory: s.MaxHistory,
 		MaxAttempts: s.MaxAttempts, Lease: fromSpan(s.Lease),

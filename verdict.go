@@ -178,7 +178,7 @@ type NextMessage struct {
 func Next(messages ...NextMessage) error {
 	for i := range messages {
 		if messages[i].ID != "" {
-			return invalid("id", "%.40q of message %d: Next makes the ids", messages[i].ID, i)
+			return unfit("id", messages[i].ID, " of message %d: Next makes the ids", i)
 		}
 	}
 	if len(messages) == 0 {
@@ -276,6 +276,9 @@ func (n *nexts) add(ctx context.Context, d *Delivery, messages []NextMessage) {
 // acked before its handler ran, and with middleware, which wraps sends but not acks.
 func (d *Delivery) storesNext() bool { return !d.recurs() && !d.early && !d.queue.client.filtered }
 
+// elsewhere stands for the partition of a message for which two have to be asked, see moveHome.
+const elsewhere = -1
+
 // following returns the i-th message that follows d, in the form in which it is sent, and its
 // partition.
 func (q *Queue) following(ctx context.Context, d *Delivery, parent store.ID, i int, m Message) (Message, int, error) {
@@ -287,7 +290,8 @@ func (q *Queue) following(ctx context.Context, d *Delivery, parent store.ID, i i
 	if err != nil {
 		return m, 0, fail("send", q.name, "", err)
 	}
-	named, partition := route.ByNames(&store.Message{Key: m.Key, DedupID: m.dedupID()}, settings.Partitions)
+	names := &store.Message{Key: m.Key, DedupID: m.dedupID()}
+	named, partition := route.ByNames(names, settings.Partitions)
 	if !named {
 		partition = parent.Partition() % settings.Partitions
 	}
@@ -295,6 +299,9 @@ func (q *Queue) following(ctx context.Context, d *Delivery, parent store.ID, i i
 		m.DedupFor = max(nextFor, fromSpan(settings.DedupFor))
 	}
 	m.ID = route.FollowingID(parent, d.Token-int64(d.Attempt), i, partition).String()
+	if route.Moves(names, settings.From, settings.Partitions) {
+		partition = elsewhere
+	}
 	return m, partition, nil
 }
 

@@ -126,9 +126,9 @@ func (w *Worker) route(pattern string, h Handler, o HandleOptions) (*workerRoute
 	case h == nil:
 		return nil, invalid("handler", "is nil")
 	case r.weight < 1 || r.weight > maxWeight:
-		return nil, invalid("weight", "%d is outside 1 to %d", o.Weight, maxWeight)
+		return nil, outside("weight", o.Weight, "1 to %d", maxWeight)
 	case o.Concurrency < 0 || o.Concurrency > maxConcurrency:
-		return nil, invalid("concurrency", "%d is outside 1 to %d", o.Concurrency, maxConcurrency)
+		return nil, outside("concurrency", o.Concurrency, "1 to %d", maxConcurrency)
 	}
 	r.handler = w.options.wrap(h)
 	if !strings.ContainsAny(pattern, `*?[\`) {
@@ -143,11 +143,11 @@ func (w *Worker) register(route *workerRoute) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.began {
-		return invalid("queue", "%+.64q is registered after the call of Run", route.pattern)
+		return unfit("queue", route.pattern, " is registered after the call of Run")
 	}
 	for _, other := range w.routes {
 		if other.pattern == route.pattern {
-			return invalid("queue", "%+.64q is registered already", route.pattern)
+			return unfit("queue", route.pattern, " is registered already")
 		}
 	}
 	w.routes = append(w.routes, route)

@@ -476,7 +476,7 @@ func TestWorker_BadInputIsRefused(t *testing.T) {
 			{"concurrency", negative, "concurrency: -1 is outside 1 to 10000"},
 			{"lease", lease, "lease: 1ms is outside"},
 			{"nothing to do", none, "worker: handles no queue"},
-			{"bad glob", w.Handle("a[", ok, dueq.HandleOptions{}), `queue: the pattern "a[" has a [ without its ]`},
+			{"bad glob", w.Handle("a[", ok, dueq.HandleOptions{}), `queue: "a[" has a [ without its ]`},
 			{"bad name", w.Handle("a b", ok, dueq.HandleOptions{}), "queue"},
 			{"no name", w.Handle("", ok, dueq.HandleOptions{}), "queue"},
 			{"no handler", w.Handle("a", nil, dueq.HandleOptions{}), "handler: is nil"},

@@ -37,10 +37,29 @@ func (c *call) authenticate() error {
 	if len(c.Tokens) == 0 {
 		return nil
 	}
-	scheme, secret, _ := strings.Cut(c.r.Header.Get("Authorization"), " ")
-	if secret == "" || !strings.EqualFold(scheme, "Bearer") {
+	secret := c.secret()
+	if secret == "" {
 		return &statusError{http.StatusUnauthorized, "a token is missing: send the header Authorization: Bearer TOKEN"}
 	}
+	return c.present(secret)
+}
+
+// secret returns the secret of the caller's token: that of the header or, without one, that of the
+// dashboard's session.
+func (c *call) secret() string {
+	header := c.r.Header.Get("Authorization")
+	if header == "" && c.dashboard != nil {
+		return c.sessionSecret()
+	}
+	scheme, secret, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return secret
+}
+
+// present finds the token with a secret and makes it the caller's.
+func (c *call) present(secret string) error {
 	c.token = c.find(sha256.Sum256([]byte(secret)))
 	if c.token == nil {
 		return c.unknownToken()

@@ -8,6 +8,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,6 +23,7 @@ type call struct {
 	r     *http.Request
 	route route
 	token *Token // nil: the server has no tokens
+	in    *gate  // that counts the request; nil: none
 }
 
 // queue returns the queue that the path names, or an error for a bad name.
@@ -125,7 +127,9 @@ func (c *call) empty() error {
 // write writes an answer. An error of the connection is not one of the request: nobody is there
 // to read about it.
 func (c *call) write(status int, kind string, body []byte) error {
-	c.w.Header().Set("Content-Type", kind)
+	header := c.w.Header()
+	header.Set("Content-Type", kind)
+	header.Set("Content-Length", strconv.Itoa(len(body))) // else an answer that is flushed is sent in chunks
 	c.w.WriteHeader(status)
 	_, _ = c.w.Write(body)
 	return nil

@@ -34,6 +34,9 @@ func serveEvents(c *call) error {
 	if err != nil {
 		return err
 	}
+	if err := c.enter(&c.waiting); err != nil {
+		return err
+	}
 	p, err := c.feed.join(c.client)
 	if err != nil {
 		return err
@@ -65,7 +68,7 @@ func (c *call) selection() (func(queue string) bool, error) {
 	}
 	patterns := c.r.URL.Query()["queue"]
 	if len(patterns) > maxPatterns {
-		return nil, invalid("queue", "%d are given, the limit is %d", len(patterns), maxPatterns)
+		return nil, outside("queue", len(patterns), "0 to %d, the number of patterns", maxPatterns)
 	}
 	for _, pattern := range patterns {
 		if err := c.checkPattern(pattern); err != nil {
@@ -85,7 +88,7 @@ func (c *call) selection() (func(queue string) bool, error) {
 func (c *call) checkPattern(pattern string) error {
 	if strings.ContainsAny(pattern, `*?[\`) {
 		if _, err := path.Match(pattern, ""); err != nil || len(pattern) > store.MaxQueueName {
-			return invalid("queue", "%+.64q is neither a name nor a pattern of queues", pattern)
+			return unfit("queue", pattern, " is neither a name nor a pattern of queues")
 		}
 		return nil
 	}

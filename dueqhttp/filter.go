@@ -35,7 +35,7 @@ func (f *filter) plain() (dueq.Filter, error) {
 		}
 		var err error
 		if r.into.From, r.into.To, err = when.Range(r.text, now); err != nil {
-			return p, invalid(r.field, "%+.64q: %w", r.text, err)
+			return p, unfit(r.field, r.text, ": %w", err)
 		}
 	}
 	return p, nil

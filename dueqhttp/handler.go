@@ -1,6 +1,7 @@
 package dueqhttp
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -25,6 +26,12 @@ type Options struct {
 	// for the largest body of a message in base 64. Requests of remote stores, which need the
 	// scope admin, may always have 8 MiB.
 	MaxRequest int64
+	// MaxInFlight is how many requests are served at a time, besides those that wait. One more is
+	// refused with 429 before its body is read. Default 1000.
+	MaxInFlight int
+	// MaxWaiting is how many requests wait at a time: for messages, or for events. One more is
+	// refused with 429. Default 10,000, which take about 260 MB.
+	MaxWaiting int
 	// Stopping ends when the server begins to stop: then requests that wait for messages are
 	// answered, and /readyz reports that the server is not ready. Default: it never ends.
 	Stopping context.Context
@@ -42,8 +49,15 @@ func (o *Options) complete() (Options, error) {
 		c = *o
 	}
 	if c.MaxRequest < 0 {
-		return c, invalid("max request", "%d is negative", c.MaxRequest)
+		return c, negative("max request", c.MaxRequest)
 	}
+	if c.MaxInFlight < 0 {
+		return c, negative("max in flight", c.MaxInFlight)
+	}
+	if c.MaxWaiting < 0 {
+		return c, negative("max waiting", c.MaxWaiting)
+	}
+	c.MaxInFlight, c.MaxWaiting = cmp.Or(c.MaxInFlight, defaultMaxInFlight), cmp.Or(c.MaxWaiting, defaultMaxWaiting)
 	if err := checkTokens(c.Tokens); err != nil {
 		return c, err
 	}
@@ -66,6 +80,14 @@ func (o *Options) complete() (Options, error) {
 // Set http.Server.ReadHeaderTimeout and IdleTimeout, as for every handler, but no WriteTimeout
 // below 70 s: a request may wait for messages for a minute.
 func Handler(client *dueq.Client, o *Options) (http.Handler, error) {
+	s, err := newServer(client, o)
+	if err != nil {
+		return nil, err
+	}
+	return s.handler(s.routes()), nil
+}
+
+func newServer(client *dueq.Client, o *Options) (*server, error) {
 	options, err := o.complete()
 	if err != nil {
 		return nil, err
@@ -73,24 +95,33 @@ func Handler(client *dueq.Client, o *Options) (http.Handler, error) {
 	if client == nil {
 		return nil, invalid("client", "is nil")
 	}
-	s := &server{
+	return &server{
 		Options: options, client: client, mux: http.NewServeMux(), failures: newFailures(time.Now),
 		methods: storeMethods(),
-	}
-	for _, r := range s.routes() {
+		serving: gate{what: "are being served", most: int64(options.MaxInFlight)},
+		waiting: gate{what: "wait for messages or events", most: int64(options.MaxWaiting)},
+	}, nil
+}
+
+// handler returns the handler of routes, with what all requests have in common.
+func (s *server) handler(routes []route) http.Handler {
+	for _, r := range routes {
 		s.mux.Handle(r.method+" "+r.path, s.endpoint(r))
 	}
-	return s.logged(s.recovered(s.sameOrigin(s.knownHost(http.HandlerFunc(s.route))))), nil
+	return s.logged(s.recovered(s.sameOrigin(s.knownHost(http.HandlerFunc(s.route)))))
 }
 
 // server is the handler.
 type server struct {
 	Options
-	client   *dueq.Client
-	mux      *http.ServeMux
-	failures *failures
-	feed     feed
-	methods  map[string]storeMethod
+	client    *dueq.Client
+	mux       *http.ServeMux
+	failures  *failures
+	feed      feed
+	methods   map[string]storeMethod
+	dashboard *dashboard // nil: only the API is served
+	serving   gate
+	waiting   gate
 }
 
 // route has what one kind of request may do, and who.
@@ -131,6 +162,7 @@ func (s *server) routes() []route {
 		{"GET", queue, Read, serveQueue},
 		{"GET", queue + "/members", Read, serveMembers},
 		{"GET", queue + "/forecast", Read, serveForecast},
+		{"GET", queue + "/failures", Read, serveFailures},
 		{"PUT", queue, Admin, serveCreate},
 		{"PATCH", queue, Admin, serveUpdate},
 		{"DELETE", queue, Admin, serveDeleteQueue},
@@ -149,7 +181,11 @@ func (s *server) endpoint(r route) http.Handler {
 		if r.path == storePath {
 			w.Header().Set(wire.Answer, "1")
 		}
-		err := c.admit() //nolint:contextcheck // the call has the request, and so its context
+		err := c.admit()                   //nolint:contextcheck // the call has the request, and so its context
+		if err == nil && r.scope != open { // probes are answered under load, too
+			err = c.enter(&s.serving)
+			defer c.leave()
+		}
 		if err == nil {
 			err = r.serve(c)
 		}

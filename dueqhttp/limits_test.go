@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dueq-dev/dueq"
@@ -49,7 +50,7 @@ func TestLimits_LargeBodyIsNotRead(t *testing.T) {
 		a := answer{&rig{T: t}, "POST", w.Code, w.Header(), w.Body.Bytes()}
 		var p problem
 		a.wantProblem(http.StatusRequestEntityTooLarge, "too_large", "").into(&p)
-		if p.Limit != 100_000 || body.read > most {
+		if p.Limit != "100000 bytes" || body.read > most {
 			t.Errorf("length %d: %d bytes were read, want at most %d; %+v", length, body.read, most, p)
 		}
 	}
@@ -78,6 +79,35 @@ func TestRoutes_OthersAreProblems(t *testing.T) {
 	} {
 		if got := a.header.Get(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestProblem_HasTheFieldTheValueAndTheLimit(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	r.do("PUT", "/v1/queues/work", `{"max_body":10}`).want(http.StatusOK)
+	for _, c := range []struct{ method, path, body, field, value, limit string }{
+		{"POST", "/receive", `{"max":501}`, "max", "501", "1 to 500"},
+		{"POST", "/receive", `{"wait":"61s"}`, "wait", "1m1s", "0s to 1m0s"},
+		{"POST", "/receive", `{"lease":"0s"}`, "lease", "0s", "1s to 12h"},
+		{"POST", "/receive", `{"max":"5"}`, "max", "string", "a whole number in range"},
+		{"POST", "/messages", `{"delay":"soon"}`, "delay", "soon", ""},
+		{"POST", "/messages", `{"delay":"3661d"}`, "delay", "316310400000 ms", "0 to 316224000000 ms (10 years)"},
+		{"POST", "/messages", `{"key":"` + strings.Repeat("k", 300) + `"}`, "key", "300 bytes", "255 bytes"},
+		{"POST", "/messages", `{"body":"SECRET-SECRET"}`, "body", "13 bytes", "10 bytes"},
+		{"POST", "/messages", `{"headers":{"a":"SECRET\n"}}`, "headers", "a", ""},
+		{"POST", "/settle", `{"verdicts":[]}`, "verdicts", "0", "1 to 5000"},
+		{"PATCH", "", `{"partitions":5000}`, "partitions", "5000", ""},
+		{"GET", "/messages?limit=1001", "", "limit", "1001", "1 to 1000"},
+		{"GET", "/messages?state=late", "", "state", "late", "scheduled, ready, leased, dead, done"},
+		{"GET", "/messages?cursor=" + strings.Repeat("x", 200), "", "cursor", strings.Repeat("x", 64), ""},
+	} {
+		var p problem
+		a := r.do(c.method, "/v1/queues/work"+c.path, c.body)
+		a.into(&p)
+		if p.Field != c.field || p.Value != c.value || c.limit != "" && p.Limit != c.limit || strings.Contains(string(a.body), "SECRET") {
+			t.Errorf("%s %s: %s, want the field %q, the value %q and the limit %q, and no secret", c.path, c.body, a.body, c.field, c.value, c.limit)
 		}
 	}
 }
@@ -202,6 +232,90 @@ func TestReady_NeedsTheStore(t *testing.T) {
 	}
 	r.do("GET", "/readyz", "").wantProblem(http.StatusServiceUnavailable, "unavailable", "")
 	r.do("GET", "/livez", "").want(http.StatusNoContent)
+}
+
+func TestLimits_WaitingRequestsHaveABound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, err := dueq.NewMemory(&dueq.Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Close() }()
+		h, err := dueqhttp.Handler(client, &dueqhttp.Options{MaxInFlight: 1, MaxWaiting: 2, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Queue("work").Create(t.Context(), dueq.Settings{}); err != nil {
+			t.Fatal(err)
+		}
+		request := func(body string) (w *httptest.ResponseRecorder, answered <-chan struct{}) {
+			w = httptest.NewRecorder()
+			answered = ask(t.Context(), h, w, "/v1/queues/work/receive", body)
+			synctest.Wait()
+			return w, answered
+		}
+		first, firstAnswered := request(`{"wait":"10s"}`)
+		second, secondAnswered := request(`{"wait":"10s"}`)
+		third, thirdAnswered := request(`{"wait":"10s"}`)
+		<-thirdAnswered
+		a := answer{&rig{T: t}, "POST", third.Code, third.Header(), third.Body.Bytes()}
+		a.wantProblem(http.StatusTooManyRequests, "too_many_requests", "")
+		if a.header.Get("Retry-After") == "" {
+			t.Error("the answer has no Retry-After")
+		}
+		// Those that wait are not among those that are served.
+		if w, answered := request(`{}`); true {
+			<-answered
+			answer{&rig{T: t}, "POST", w.Code, w.Header(), w.Body.Bytes()}.want(http.StatusNoContent)
+		}
+		<-firstAnswered
+		<-secondAnswered
+		fourth, fourthAnswered := request(`{"wait":"10s"}`)
+		<-fourthAnswered
+		for i, w := range []*httptest.ResponseRecorder{first, second, fourth} {
+			if w.Code != http.StatusNoContent {
+				t.Errorf("request %d that may wait: status %d, want 204", i, w.Code)
+			}
+		}
+	})
+}
+
+// held is a body that arrives when it is released.
+type held chan struct{}
+
+func (h held) Read([]byte) (int, error) {
+	<-h
+	return 0, io.EOF
+}
+
+func TestLimits_ServedRequestsHaveABound(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		client, err := dueq.NewMemory(&dueq.Options{Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Close() }()
+		h, err := dueqhttp.Handler(client, &dueqhttp.Options{MaxInFlight: 1, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		do := func(method, path string, body io.Reader) answer {
+			w, request := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, body)
+			request.Header.Set("Content-Type", "application/json")
+			h.ServeHTTP(w, request)
+			return answer{&rig{T: t}, method, w.Code, w.Header(), w.Body.Bytes()}
+		}
+		body, served := make(held), make(chan answer, 1)
+		go func() { served <- do("POST", "/v1/queues/work/messages", body) }()
+		synctest.Wait()
+		do("POST", "/v1/queues/work/messages", strings.NewReader(`{}`)).wantProblem(http.StatusTooManyRequests, "too_many_requests", "")
+		do("GET", "/livez", http.NoBody).want(http.StatusNoContent)
+		close(body)
+		(<-served).want(http.StatusCreated)
+		do("POST", "/v1/queues/work/messages", strings.NewReader(`{}`)).want(http.StatusCreated)
+	})
 }
 
 // No request ends the process, or has an answer of an unknown form.

@@ -50,7 +50,7 @@ func (c *call) listOptions() (o dueq.ListOptions, err error) {
 		return o, err
 	}
 	if query.Has("limit") && (o.Limit < 1 || o.Limit > store.MaxListLimit) {
-		return o, invalid("limit", "%d is outside 1 to %d", o.Limit, store.MaxListLimit)
+		return o, outside("limit", o.Limit, "1 to %d", store.MaxListLimit)
 	}
 	if o.BodyLimit, err = number("body_limit", query.Get("body_limit")); err != nil {
 		return o, err
@@ -60,7 +60,7 @@ func (c *call) listOptions() (o dueq.ListOptions, err error) {
 		limit = 100 // the default of the library
 	}
 	if o.BodyLimit < 0 || o.BodyLimit > maxListBytes/limit {
-		return o, invalid("body_limit", "%d is outside 0 to %d, for a limit of %d messages", o.BodyLimit, maxListBytes/limit, limit)
+		return o, outside("body_limit", o.BodyLimit, "0 to %d, for a limit of %d messages", maxListBytes/limit, limit)
 	}
 	return o, nil
 }

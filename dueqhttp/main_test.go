@@ -15,6 +15,8 @@ import (
 
 	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/dueqhttp"
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -31,18 +33,33 @@ type rig struct {
 // serve starts a server with a handler.
 func serve(t *testing.T, o *dueqhttp.Options) *rig {
 	t.Helper()
+	return serveOver(t, embedded.NewMemory(embedded.Config{}), o)
+}
+
+// serveOver starts a server with a handler, over a store.
+func serveOver(t *testing.T, s store.Store, o *dueqhttp.Options) *rig {
+	t.Helper()
+	return serveWith(t, dueqhttp.Handler, s, o)
+}
+
+// serveWith starts a server with the handler that a function returns.
+func serveWith(t *testing.T, build func(*dueq.Client, *dueqhttp.Options) (http.Handler, error), s store.Store, o *dueqhttp.Options) *rig {
+	t.Helper()
 	logged := newSafeBuffer()
-	client, err := dueq.NewMemory(&dueq.Options{Logger: slog.New(slog.DiscardHandler)})
+	client, err := dueq.New(s, &dueq.Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close() })
+	t.Cleanup(func() {
+		_ = client.Close()
+		_ = s.Close()
+	})
 	options := dueqhttp.Options{}
 	if o != nil {
 		options = *o
 	}
 	options.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	handler, err := dueqhttp.Handler(client, &options)
+	handler, err := build(client, &options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +140,8 @@ func (a answer) wantProblem(status int, code, field string) answer {
 
 // problem is an error as callers see it.
 type problem struct {
-	Title, Code, Detail, Field, Holder, Outcome, ID, Ref string
-	Status                                               int
-	Limit                                                int64
+	Title, Code, Detail, Field, Value, Limit, Holder, Outcome, ID, Ref string
+	Status                                                             int
 }
 
 func (a answer) into(v any) {

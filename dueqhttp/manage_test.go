@@ -263,7 +263,7 @@ func TestQueue_Lifecycle(t *testing.T) {
 func TestQueue_BadInput(t *testing.T) {
 	t.Parallel()
 	r := serve(t, nil)
-	r.do("PUT", "/v1/queues/work", "").want(http.StatusOK)
+	r.do("PUT", "/v1/queues/work", `{"partitions":9}`).want(http.StatusOK)
 	for body, field := range map[string]string{
 		`{"partitions":8}`: "partitions", `{"max_body":4194305}`: "max_body", `{"lease":"1ms"}`: "lease",
 		`{"lease":60}`: "lease", `{"paused":true}`: "paused", `{"backoff":{"base":"1s"}}`: "backoff", `{"history":"-1s"}`: "history", `{"max_dead":-1}`: "max_dead",

@@ -29,7 +29,7 @@ func (m *message) plain() (p dueq.Message, err error) {
 	p = dueq.Message{ID: m.ID, DedupID: m.DedupID, Key: m.Key, Headers: m.Headers, Replace: m.Replace}
 	if m.MaxAttempts != nil {
 		if p.MaxAttempts = *m.MaxAttempts; p.MaxAttempts < 1 {
-			return p, invalid("max_attempts", "%d is outside 1 to %d", p.MaxAttempts, store.MaxAttempts)
+			return p, outside("max_attempts", p.MaxAttempts, "1 to %d", store.MaxAttempts)
 		}
 	}
 	if p.Body, err = m.bytes(); err != nil {
@@ -112,7 +112,7 @@ const maxItems = 5000
 
 func checkItems(field string, n int) error {
 	if n < 1 || n > maxItems {
-		return invalid(field, "%d is outside 1 to %d", n, maxItems)
+		return outside(field, n, "1 to %d", maxItems)
 	}
 	return nil
 }

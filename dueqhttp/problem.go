@@ -19,7 +19,8 @@ type problem struct {
 	Code    string `json:"code"`
 	Detail  string `json:"detail,omitempty"`
 	Field   string `json:"field,omitempty"`
-	Limit   int64  `json:"limit,omitempty"`
+	Value   string `json:"value,omitempty"`   // of the field, up to 64 bytes of it; never a body or a secret
+	Limit   string `json:"limit,omitempty"`   // what is allowed instead, as "1 to 500"
 	Holder  string `json:"holder,omitempty"`  // with duplicate: the id of the message that has the key
 	Outcome string `json:"outcome,omitempty"` // "unknown": the request may have been applied
 	ID      string `json:"id,omitempty"`      // of a message that may have been stored
@@ -46,6 +47,7 @@ func kinds() []kind {
 		{of: dueq.ErrNotReplicated, status: http.StatusGatewayTimeout, code: "not_replicated", unknown: true},
 		{of: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", unknown: true},
 		{of: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", unknown: true},
+		{of: errBusy, status: http.StatusTooManyRequests, code: "too_many_requests"},
 		{of: errReaders, status: http.StatusTooManyRequests, code: "too_many_readers"},
 		{of: dueq.ErrQueueFull, status: http.StatusTooManyRequests, code: "queue_full"},
 		{of: dueq.ErrDuplicate, status: http.StatusConflict, code: "duplicate"},
@@ -57,6 +59,7 @@ func kinds() []kind {
 		{of: dueq.ErrRunning, status: http.StatusConflict, code: "running"},
 		{of: dueq.ErrDead, status: http.StatusConflict, code: "dead"},
 		{of: dueq.ErrPaused, status: http.StatusLocked, code: "paused"},
+		{of: store.ErrNotPaused, status: http.StatusConflict, code: "not_paused"},
 		{of: dueq.ErrNotFound, status: http.StatusNotFound, code: "not_found"},
 		{of: dueq.ErrCorrupt, status: http.StatusInternalServerError, code: "corrupt"},
 	}
@@ -104,7 +107,7 @@ func newProblem(err error) problem {
 	}
 	if e, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return problem{
-			Status: http.StatusRequestEntityTooLarge, Code: "too_large", Limit: e.Limit,
+			Status: http.StatusRequestEntityTooLarge, Code: "too_large", Limit: fmt.Sprintf("%d bytes", e.Limit),
 			Detail: fmt.Sprintf("the body of the request has more than %d bytes", e.Limit),
 		}
 	}
@@ -131,7 +134,7 @@ func (k kind) problem(err error) problem {
 		e, ok = (*dueq.Error)(inner), true
 	}
 	if ok {
-		p.Field, p.Holder = strings.ReplaceAll(e.Field, " ", "_"), e.Holder
+		p.Field, p.Value, p.Limit, p.Holder = strings.ReplaceAll(e.Field, " ", "_"), e.Value, e.Limit, e.Holder
 	}
 	return p
 }
@@ -164,9 +167,4 @@ func writeProblem(w http.ResponseWriter, p problem) {
 	}
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(encoded)
-}
-
-// invalid returns an error for a field, with ErrInvalid.
-func invalid(field, format string, args ...any) error {
-	return &dueq.Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, dueq.ErrInvalid)...)}
 }

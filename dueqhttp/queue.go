@@ -107,6 +107,7 @@ func set[T any](field, value *T) {
 type queue struct {
 	Queue         string   `json:"queue"`
 	Paused        bool     `json:"paused"`
+	GrowingFrom   int      `json:"growing_from"`
 	Settings      settings `json:"settings"`
 	Scheduled     int64    `json:"scheduled"`
 	Ready         int64    `json:"ready"`
@@ -144,7 +145,7 @@ type counters struct {
 
 func newQueue(s dueq.Stats) queue {
 	return queue{
-		Queue: s.Queue, Paused: s.Settings.Paused, Settings: newSettings(s.Settings),
+		Queue: s.Queue, Paused: s.Settings.Paused, GrowingFrom: s.Settings.GrowingFrom, Settings: newSettings(s.Settings),
 		Scheduled: s.Scheduled, Ready: s.Ready, Leased: s.Leased, Dead: s.Dead, Done: s.Done,
 		OldestReadyMS: s.OldestReady.Milliseconds(), Consumers: s.Consumers, Remembered: s.Remembered, Counters: counters(s.Counters),
 	}

@@ -19,14 +19,14 @@ type wanted struct {
 func (w *wanted) options() (o dueq.ReceiveOptions, err error) {
 	if w.Max != nil {
 		if o.Max = *w.Max; o.Max < 1 {
-			return o, invalid("max", "%d is outside 1 to %d", o.Max, store.MaxBatch)
+			return o, outside("max", o.Max, "1 to %d", store.MaxBatch)
 		}
 	}
 	if o.Wait, err = span("wait", w.Wait); err == nil {
 		o.Lease, err = span("lease", w.Lease)
 	}
 	if err == nil && w.Lease != "" && o.Lease == 0 {
-		err = invalid("lease", "0s is outside 1s to 12h")
+		err = outside("lease", o.Lease, "1s to 12h")
 	}
 	return o, err
 }
@@ -78,6 +78,11 @@ func serveReceive(c *call) error {
 	o, err := w.options()
 	if err != nil {
 		return err
+	}
+	if o.Wait > 0 {
+		if err := c.enter(&c.waiting); err != nil {
+			return err
+		}
 	}
 	ctx, end := context.WithCancel(c.r.Context())
 	defer end()

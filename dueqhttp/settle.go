@@ -83,7 +83,7 @@ func (v *verdict) given() []string {
 func (v *verdict) check() error {
 	members, ok := uses(v.Verdict)
 	if !ok {
-		return invalid("verdict", "%+.64q is none of ack, nack, release, snooze, again, next, reject, extend", v.Verdict)
+		return noneOf("verdict", v.Verdict, "ack, nack, release, snooze, again, next, reject, extend")
 	}
 	for _, name := range v.given() {
 		if !slices.Contains(members, name) {
@@ -109,8 +109,70 @@ func serveSettle(c *call) error {
 	// Verdicts that arrive together are settled: a caller that hangs up does not undo them.
 	ctx := context.WithoutCancel(c.r.Context())
 	results := make([]outcome, len(s.Verdicts))
-	each(len(s.Verdicts), func(i int) { results[i] = c.settle(ctx, q, &s.Verdicts[i]) })
+	rest := c.ackMany(ctx, q, s.Verdicts, results)
+	each(len(rest), func(n int) { results[rest[n]] = c.settle(ctx, q, &s.Verdicts[rest[n]]) })
 	return c.answerAll(results)
+}
+
+// manyAcks is how many acks of a request are enough for calls of their own. Fewer are combined with
+// those of other requests at the same time, each in a goroutine that waits: with thousands of acks
+// the garbage collector, which scans the stacks, would cost more than the acks.
+const manyAcks = 20
+
+// ackMany settles the acks of a request together, if they are many, and sets their results. It
+// returns the indexes of the other verdicts. Of a message with several receipts only the first is
+// acked here, because the errors of the others could not be distinguished.
+func (c *call) ackMany(ctx context.Context, q *dueq.Queue, verdicts []verdict, results []outcome) (rest []int) {
+	acks := make([]*dueq.Delivery, 0, len(verdicts))
+	index := make(map[string]int, len(verdicts)) // of the id
+	for i := range verdicts {
+		var d *dueq.Delivery
+		if v := &verdicts[i]; v.Verdict == "ack" && v.check() == nil {
+			d, _ = q.Delivery(v.Receipt) // one that is invalid is reported with the others
+		}
+		if d == nil {
+			rest = append(rest, i)
+		} else if _, known := index[d.ID]; known {
+			rest = append(rest, i)
+		} else {
+			acks, index[d.ID] = append(acks, d), i
+		}
+	}
+	if len(acks) < manyAcks {
+		return allIndexes(len(verdicts))
+	}
+	failed := errorsByID(dueq.AckAll(ctx, acks))
+	for id, i := range index {
+		if err := failed[id]; err != nil {
+			results[i] = c.failed(err) //nolint:contextcheck // the call has the request, and so its context
+		} else {
+			results[i] = outcome{http.StatusOK, done{http.StatusOK, id}}
+		}
+	}
+	return rest
+}
+
+func allIndexes(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// errorsByID returns the errors of [dueq.AckAll] by the ids of their messages.
+func errorsByID(err error) map[string]error {
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return nil
+	}
+	failed := map[string]error{}
+	for _, e := range joined.Unwrap() {
+		if of, ok := errors.AsType[*dueq.Error](e); ok {
+			failed[of.ID] = e
+		}
+	}
+	return failed
 }
 
 // each calls do for all indexes below n at the same time, and waits. The library combines calls
@@ -178,7 +240,7 @@ func (c *call) apply(ctx context.Context, d *dueq.Delivery, v *verdict) error {
 func extend(ctx context.Context, d *dueq.Delivery, lease string) error {
 	span, err := span("lease", lease)
 	if err == nil && (span < time.Second || span > 12*time.Hour) {
-		err = invalid("lease", "%s is outside 1s to 12h", span)
+		err = outside("lease", span, "1s to 12h")
 	}
 	if err != nil {
 		return err
@@ -201,7 +263,7 @@ func (v *verdict) again(ctx context.Context, d *dueq.Delivery, to dueq.Schedule)
 // next acks and sends messages, for which the caller must be allowed to send.
 func (c *call) next(ctx context.Context, d *dueq.Delivery, messages []nextMessage) error {
 	if len(messages) == 0 {
-		return invalid("messages", "0 messages, want 1 or more")
+		return outside("messages", 0, "1 or more")
 	}
 	plain := make([]dueq.NextMessage, len(messages))
 	for i := range messages {

@@ -31,7 +31,7 @@ func serveStore(c *call) error {
 		return errReadOnly()
 	}
 	if !ok {
-		return invalid("method", "%+.64q is not one of the store's", c.r.PathValue("method"))
+		return unfit("method", c.r.PathValue("method"), " is not one of the store's")
 	}
 	return m.serve(c)
 }
@@ -49,11 +49,13 @@ func storeMethods() map[string]storeMethod {
 		wire.List:       {serve: onPartition(store.Store.List), reads: true},
 		wire.Redrive:    {serve: method(storeRedrive)},
 		wire.Purge:      {serve: method(storePurge)},
+		wire.Restore:    {serve: method(storeRestore)},
 		wire.Check:      {serve: onPartition(store.Store.Check), reads: true},
 		wire.Leave:      {serve: method(storeLeave)},
 		wire.Now:        {serve: method(storeNow), reads: true},
 		wire.Stats:      {serve: method(storeStats), reads: true},
 		wire.Forecast:   {serve: onPartition(store.Store.Forecast), reads: true},
+		wire.Names:      {serve: onPartition(store.Store.Names), reads: true},
 		wire.Queues:     {serve: method(storeQueues), reads: true},
 		wire.Configure:  {serve: method(storeConfigure), reads: true}, // which refuses changes
 		wire.Delete:     {serve: method(storeDelete)},
@@ -131,6 +133,14 @@ func storePurge(c *call, r *wire.Call[store.PurgeRequest]) (store.PurgeResult, e
 		c.auditStore("purge", r.Queue, slog.Int("count", result.Removed))
 	}
 	return result, err
+}
+
+func storeRestore(c *call, r *wire.Call[store.RestoreRequest]) ([]store.Code, error) {
+	codes, err := c.client.Store().Restore(c.r.Context(), partitionOf(r), r.Request)
+	if err == nil {
+		c.auditStore("restore", r.Queue, slog.Int("count", len(codes)))
+	}
+	return codes, err
 }
 
 func storeLeave(c *call, r *wire.Call[store.LeaveRequest]) (wire.None, error) {

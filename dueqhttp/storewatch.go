@@ -25,6 +25,9 @@ func serveWatch(c *call) error {
 	if err := store.ValidateQueue(r.Queue); err != nil {
 		return err
 	}
+	if err := c.enter(&c.waiting); err != nil {
+		return err
+	}
 	ctx, end := context.WithCancel(c.r.Context())
 	defer end()
 	defer context.AfterFunc(c.Stopping, end)()

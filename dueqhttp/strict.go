@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/dueq-dev/dueq"
 )
 
 // maxDepth is how deep objects and arrays of a request may be nested.
@@ -50,7 +53,8 @@ func typeError(err error) error {
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		field := strings.NewReplacer("content.", "", "message.", "").Replace(wrong.Field) // embedded structs
-		return invalid(field, "want %s, found %s", jsonType(wrong.Type.Kind().String()), wrong.Value)
+		want := jsonType(wrong.Type.Kind().String())
+		return &dueq.Error{Field: field, Value: wrong.Value, Limit: want, Err: fmt.Errorf("want %s, found %s: %w", want, wrong.Value, dueq.ErrInvalid)}
 	}
 	if _, name, ok := strings.Cut(err.Error(), "unknown field "); ok {
 		return unknownField(strings.Trim(name, `"`))

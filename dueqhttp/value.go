@@ -18,7 +18,7 @@ func span(field, text string) (time.Duration, error) {
 	}
 	d, err := when.Span(text)
 	if err != nil {
-		return 0, invalid(field, "%+.64q: %w", text, err)
+		return 0, unfit(field, text, ": %w", err)
 	}
 	return d, nil
 }
@@ -30,7 +30,7 @@ func instant(field, text string) (time.Time, error) {
 	}
 	t, err := when.Instant(text)
 	if err != nil {
-		return t, invalid(field, "%+.64q: %w", text, err)
+		return t, unfit(field, text, ": %w", err)
 	}
 	return t, nil
 }
@@ -85,7 +85,7 @@ func number(field, text string) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || strings.HasPrefix(text, "+") {
-		return 0, invalid(field, "%+.64q is not a whole number in range", text)
+		return 0, unfit(field, text, " is not a whole number in range")
 	}
 	return n, nil
 }
@@ -98,5 +98,5 @@ func yes(field, text string) (bool, error) {
 	case "", "false":
 		return false, nil
 	}
-	return false, invalid(field, "%+.64q: want true or false", text)
+	return false, unfit(field, text, ": want true or false")
 }

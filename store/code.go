@@ -22,13 +22,14 @@ const (
 	CodeExpires   Code = 12 // the TTL ends before the due time
 	CodeChanged   Code = 13 // the message has another schedule
 	CodeKnown     Code = 14 // the dedup id belongs to another message, live or remembered
+	CodeMoved     Code = 15 // nothing was done: the message belongs to another partition since the queue has grown
 )
 
 // String returns the name of the code, as used in metrics and logs.
 func (c Code) String() string {
 	names := [...]string{
 		"ok", "duplicate", "conflict", "full", "too_far", "stale",
-		"not_found", "running", "dead", "gone", "lease_lost", "cancelled", "expires", "changed", "known",
+		"not_found", "running", "dead", "gone", "lease_lost", "cancelled", "expires", "changed", "known", "moved",
 	}
 	if c < 0 || int(c) >= len(names) {
 		return fmt.Sprintf("code(%d)", int(c))
@@ -68,6 +69,8 @@ func (c Code) Err() error {
 		return ErrCancelled
 	case CodeChanged:
 		return &Error{Field: "repeat", Err: fmt.Errorf("the message has another schedule by now: %w", ErrUnavailable)}
+	case CodeMoved:
+		return ErrRepartitioned
 	default:
 		return fmt.Errorf("unexpected code %s: %w", c, ErrCorrupt)
 	}
@@ -77,7 +80,7 @@ func (c Code) Err() error {
 // After a refused settle the delivery is still held.
 func (c Code) Refuses() bool {
 	switch c {
-	case CodeDuplicate, CodeConflict, CodeFull, CodeTooFar, CodeExpires:
+	case CodeDuplicate, CodeConflict, CodeFull, CodeTooFar, CodeExpires, CodeMoved:
 		return true
 	default:
 		return false

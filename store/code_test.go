@@ -29,7 +29,8 @@ func TestCodes_ErrorOfEachInEachCall(t *testing.T) {
 		CodeExpires:   {ErrInvalid, ErrInvalid, ErrInvalid, "ttl", true},
 		CodeChanged:   {ErrUnavailable, ErrUnavailable, ErrUnavailable, "repeat", false},
 		CodeKnown:     {ErrDuplicate, ErrDuplicate, ErrDuplicate, "dedup id", false},
-		CodeKnown + 1: {ErrCorrupt, ErrCorrupt, ErrCorrupt, "", false}, // unknown to this version
+		CodeMoved:     {ErrRepartitioned, ErrRepartitioned, ErrRepartitioned, "", true},
+		CodeMoved + 1: {ErrCorrupt, ErrCorrupt, ErrCorrupt, "", false}, // unknown to this version
 	} {
 		c := Code(code)
 		wantCodeError(t, c.String(), c.Err(), want.call, want.field)

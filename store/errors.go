@@ -18,8 +18,8 @@ var (
 	// ErrConflict: the settings have another version than Change.If. Nothing was changed.
 	ErrConflict = errors.New("the settings have changed")
 	// ErrRepartitioned: the queue has another number of partitions than the request was routed
-	// by, because its data was lost and it was made again. Nothing was done. Read the settings
-	// and choose the partition again.
+	// by, because it has grown, or its data was lost and it was made again. Nothing was done. Read the
+	// settings and choose the partition again.
 	ErrRepartitioned = fmt.Errorf("the queue has another number of partitions: %w", ErrUnavailable)
 )
 
@@ -46,6 +46,7 @@ var (
 // Errors of receiving and of holding a lease.
 var (
 	ErrPaused    = errors.New("queue paused")
+	ErrNotPaused = errors.New("queue not paused")
 	ErrLeaseLost = errors.New("lease lost")
 	ErrCancelled = errors.New("message cancelled")
 )
@@ -58,6 +59,8 @@ type Error struct {
 	ID     string // of the message, or "key:" and the key if the caller named it by key
 	Holder string // with ErrDuplicate: the id of the message that has the key
 	Field  string // of the request, with ErrInvalid and ErrTooLarge
+	Value  string // of the field, up to 64 bytes of it; "": it has none to name, as a body or a secret
+	Limit  string // what is allowed instead, as "1 to 500"; "": the text of the error says what is wrong
 	Err    error
 }
 
@@ -93,9 +96,3 @@ func (e *Error) Error() string {
 
 // Unwrap returns e.Err, which may be nil.
 func (e *Error) Unwrap() error { return e.Err }
-
-// Invalid returns an *Error with ErrInvalid for a field, with a text that says what is wrong with
-// it.
-func Invalid(field, format string, args ...any) error {
-	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrInvalid)...)}
-}

@@ -38,14 +38,14 @@ func TestError_Unwrap(t *testing.T) {
 func TestCode_Text(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}
-	for c := CodeOK; c <= CodeKnown; c++ {
+	for c := CodeOK; c <= CodeMoved; c++ {
 		word := c.String()
 		if seen[word] || strings.HasPrefix(word, "code(") || word != strings.ToLower(word) {
 			t.Errorf("code %d has the word %q", c, word)
 		}
 		seen[word] = true
 	}
-	for c, want := range map[Code]string{-1: "code(-1)", 15: "code(15)", CodeLeaseLost: "lease_lost", CodeOK: "ok"} {
+	for c, want := range map[Code]string{-1: "code(-1)", 16: "code(16)", CodeLeaseLost: "lease_lost", CodeOK: "ok"} {
 		if got := c.String(); got != want {
 			t.Errorf("code %d has the word %q, want %q", int(c), got, want)
 		}

@@ -34,14 +34,14 @@ const idDigits = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x09" +
 // ErrInvalid.
 func ParseID(s string) (ID, error) {
 	if len(s) != idLen {
-		return ID{}, Invalid("id", "%s has %d characters, want %d", quote(s), len(s), idLen)
+		return ID{}, Unfit("id", s, " has %d characters, want %d", len(s), idLen)
 	}
 	id, ok := decodeID(s)
 	if !ok {
-		return ID{}, Invalid("id", "%s is not an id: want %d characters of 0-9 a-z without i, l, o, u", quote(s), idLen)
+		return ID{}, Unfit("id", s, " is not an id: want %d characters of 0-9 a-z without i, l, o, u", idLen)
 	}
 	if id.Partition() >= MaxPartitions {
-		return ID{}, Invalid("id", "%s names partition %d, the highest is %d", quote(s), id.Partition(), MaxPartitions-1)
+		return ID{}, Unfit("id", s, " names partition %d, the highest is %d", id.Partition(), MaxPartitions-1)
 	}
 	return id, nil
 }
@@ -100,7 +100,7 @@ func (id *ID) UnmarshalText(text []byte) error {
 		decoded, ok = decodeID(string(text))
 	}
 	if !ok {
-		return Invalid("id", "%s is not an id", quote(string(text)))
+		return Unfit("id", string(text), " is not an id")
 	}
 	*id = decoded
 	return nil
@@ -159,7 +159,7 @@ func (p Partition) Validate() error {
 		return err
 	}
 	if p.Index < 0 || p.Index >= MaxPartitions {
-		return Invalid("partition", "%d is outside 0 to %d", p.Index, MaxPartitions-1)
+		return Outside("partition", p.Index, "0 to %d", MaxPartitions-1)
 	}
 	return nil
 }

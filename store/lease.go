@@ -38,11 +38,11 @@ func ParseReceipt(s string) (Receipt, error) {
 	id, err := ParseID(text)
 	attempt, keyed := strings.CutSuffix(attempt, "k")
 	if !ok || err != nil || attempt == "" || attempt[0] < '1' || attempt[0] > '9' { // no sign, no 0 in front
-		return Receipt{}, Invalid("receipt", "%s is not a receipt", quote(s))
+		return Receipt{}, Unfit("receipt", s, " is not a receipt")
 	}
 	n, err := strconv.Atoi(attempt)
 	if err != nil {
-		return Receipt{}, Invalid("receipt", "%s is not a receipt", quote(s))
+		return Receipt{}, Unfit("receipt", s, " is not a receipt")
 	}
 	return Receipt{ID: id, Attempt: n, Keyed: keyed}, nil
 }
@@ -127,7 +127,7 @@ func (r ExtendRequest) Validate() error {
 
 func (r Receipt) validate() error {
 	if r.ID.IsZero() || r.Attempt < 1 {
-		return Invalid("receipt", "%s is not a receipt", quote(r.String()))
+		return Unfit("receipt", r.String(), " is not a receipt")
 	}
 	return nil
 }

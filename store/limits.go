@@ -24,6 +24,8 @@ const (
 	MaxDelay      = 3660 * day       // ms: about 10 years, from now to the due time
 	MaxRemember   = day              // ms: highest Message.Remember
 	MaxRemembered = 1_000_000        // messages that a partition remembers when they are gone
+	MaxInstant    = 253402300799999  // ms: the end of the year 9999, of a message that is restored
+	MaxDeliveries = 1<<31 - 1        // likewise
 
 	day = 24 * 3600 * 1000
 )

@@ -29,6 +29,10 @@ type RedriveRequest struct {
 	Caller string    `json:"caller,omitzero"`
 	Number uint64    `json:"number,omitzero"`
 	Items  []Redrive `json:"items,omitzero"` // 1 to MaxBatch
+	// Of is the number of partitions of the queue by which the caller has found out that all items
+	// with keys belong to this partition; 0: it has not. While the queue grows to another number, the
+	// result of items with keys is Moved, and they stay dead.
+	Of int `json:"of,omitzero"`
 }
 
 // Redrive is a dead message to be redriven, and when it is due.
@@ -46,7 +50,7 @@ type Move struct {
 
 // ListRequest asks for one page of messages.
 type ListRequest struct {
-	State     State  `json:"state,omitzero"`
+	State     State  `json:"state,omitzero"`      // one of the five, or Waiting
 	Cursor    string `json:"cursor,omitzero"`     // Page.Next of the page before; "" for the first
 	Limit     int    `json:"limit,omitzero"`      // 1 to MaxListLimit
 	BodyLimit int    `json:"body_limit,omitzero"` // bytes of each body to return; 0 returns none
@@ -104,12 +108,12 @@ func (m Move) Validate() error {
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r ListRequest) Validate() error {
 	switch r.State {
-	case Scheduled, Ready, Leased, Dead, Done:
+	case Scheduled, Ready, Waiting, Leased, Dead, Done:
 	default:
-		return Invalid("state", "%s is none of scheduled, ready, leased, dead, done", quote(string(r.State)))
+		return NoneOf("state", string(r.State), "scheduled, ready, waiting, leased, dead, done")
 	}
 	if r.BodyLimit < 0 {
-		return Invalid("body limit", "%d is negative", r.BodyLimit)
+		return Negative("body limit", r.BodyLimit)
 	}
 	return validateCount("limit", r.Limit, MaxListLimit)
 }
@@ -119,7 +123,7 @@ func (r PurgeRequest) Validate() error {
 	switch r.State {
 	case Scheduled, Ready, Dead, Done:
 	default:
-		return Invalid("state", "%s is none of scheduled, ready, dead, done", quote(string(r.State)))
+		return NoneOf("state", string(r.State), "scheduled, ready, dead, done")
 	}
 	if r.All && len(r.IDs) > 0 {
 		return Invalid("ids", "%d are given together with all, want one of them", len(r.IDs))

@@ -34,13 +34,13 @@ func (r BeatRequest) Validate() error {
 		return err
 	}
 	if r.TTL < 0 || r.TTL > MaxLease {
-		return Invalid("ttl", "%d ms is outside 0 to %d ms (12 h)", r.TTL, int64(MaxLease))
+		return Outside("ttl", ms(r.TTL), "0 to %d ms (12 h)", int64(MaxLease))
 	}
 	if n := len(r.Trial) + len(r.Join) + len(r.Leave); n > MaxBatch {
-		return Invalid("consumers", "%d are named, want at most %d", n, MaxBatch)
+		return Over("consumers", "consumers", n, MaxBatch)
 	}
 	if r.Known < 0 {
-		return Invalid("known", "%d is negative", r.Known)
+		return Negative("known", r.Known)
 	}
 	for _, members := range [][]Member{r.Trial, r.Join, r.Leave} {
 		for _, m := range members {

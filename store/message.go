@@ -23,6 +23,13 @@ type Message struct {
 	// New says that the ID was made for this push, so that no message can have it and a store
 	// need not check. It is ignored in a push that repeats one of unknown outcome.
 	New bool `json:"new,omitzero"`
+	// OnlyHeld makes a push store the message only in the place of one that has its key: with Replace,
+	// with Repeat, or because the TTL of that one has passed. When the partition has no live message
+	// with the key, the result is CodeMoved, and nothing is stored. All other results are the usual
+	// ones. A client asks the old partition of a message in this way while the queue grows
+	// (Settings.From), before it pushes the message to the new one: no message with the key can be
+	// stored in the old partition after that.
+	OnlyHeld bool `json:"only_held,omitzero"`
 	// Of is the number of partitions from which the message's partition was chosen; 0: not
 	// checked. When the queue has another number, the push is refused as a whole with
 	// ErrRepartitioned.
@@ -43,6 +50,11 @@ const (
 	Done      State = "done"      // acked, cancelled or expired
 )
 
+// Waiting is scheduled or ready: a list of it has the messages of both in the order of their due
+// times, so that none is missed because it becomes ready meanwhile. Only ListRequest takes it, and
+// the records of such a list, and of a RestoreRequest, have it.
+const Waiting State = "waiting"
+
 // Ending is how a message became Done.
 type Ending string
 
@@ -61,18 +73,25 @@ type Record struct {
 	Body        []byte            `json:"body,omitzero"`
 	BodySize    int               `json:"body_size,omitzero"` // bytes of the whole body; Body may be cut in a list
 	State       State             `json:"state,omitzero"`
-	At          int64             `json:"at,omitzero"` // scheduled, ready: due; leased: end of the lease; dead: death; done: its end
-	MaxAttempts int               `json:"max_attempts,omitzero"`
-	Expiry      int64             `json:"expiry,omitzero"`   // instant after which it is no longer delivered; 0: none
-	Attempt     int               `json:"attempt,omitzero"`  // deliveries so far
-	Earlier     int               `json:"earlier,omitzero"`  // of them, those of earlier occurrences (see [Again])
-	Failures    int               `json:"failures,omitzero"` // deliveries that failed, since the last redrive or occurrence
-	Snoozes     int               `json:"snoozes,omitzero"`  // deliveries that were snoozed, likewise
+	At          int64             `json:"at,omitzero"`           // scheduled, ready: due; leased: end of the lease; dead: death; done: its end
+	MaxAttempts int               `json:"max_attempts,omitzero"` // 0: the message cannot be read, and only what is known apart from it is here
+	Expiry      int64             `json:"expiry,omitzero"`       // instant after which it is no longer delivered; 0: none
+	Attempt     int               `json:"attempt,omitzero"`      // deliveries so far
+	Earlier     int               `json:"earlier,omitzero"`      // of them, those of earlier occurrences (see [Again])
+	Failures    int               `json:"failures,omitzero"`     // deliveries that failed, since the last redrive or occurrence
+	Snoozes     int               `json:"snoozes,omitzero"`      // deliveries that were snoozed, likewise
 	LastFailure string            `json:"last_failure,omitzero"`
 	Cancelling  bool              `json:"cancelling,omitzero"` // leased, and its holder has been asked to stop
 	Holder      string            `json:"holder,omitzero"`     // leased: ClaimRequest.Consumer of its holder; "" if that is not known
 	Ending      Ending            `json:"ending,omitzero"`     // done: how it ended
 	Repeat      string            `json:"repeat,omitzero"`
+	// Letter is set for what became of an occurrence of a recurring message that failed for good:
+	// Key is the one of that message, which the letter does not hold.
+	Letter    bool      `json:"letter,omitzero"`
+	Suspicion Suspicion `json:"suspicion,omitzero"` // of a message that is not done
+	// DedupID and Remember are those of the Message, while it is live.
+	DedupID  DedupID `json:"dedup_id,omitzero"`
+	Remember int64   `json:"remember,omitzero"`
 }
 
 // Delivery is a message handed to a consumer.

@@ -21,7 +21,7 @@ type PushRequest struct {
 
 // PushResult is the result of one message: OK (stored, now or by an earlier try), Known (Holder
 // has the DedupID), Duplicate (Holder has the key), Conflict (another live message has the id),
-// Full, TooFar, Expires (the TTL ends before the due time), Stale.
+// Full, TooFar, Expires (the TTL ends before the due time), Stale, Moved (with Message.OnlyHeld).
 //
 // A message with Repeat is not stored if a live message with Repeat has its key: the result is
 // OK, with that one as Holder. If their schedules differ, the holder gets all fields of the
@@ -49,7 +49,7 @@ func (r PushRequest) Validate() error {
 		total += r.Messages[i].Size()
 	}
 	if total > MaxBatchBytes && len(r.Messages) > 1 {
-		return tooLarge("messages", "%d bytes in one batch, the limit is %d", total, MaxBatchBytes)
+		return tooLarge("messages", total, MaxBatchBytes)
 	}
 	return nil
 }

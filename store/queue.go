@@ -1,9 +1,19 @@
 package store
 
+import "fmt"
+
 // Settings of a queue. They are kept in the store and the same for all clients.
 type Settings struct {
-	Partitions int `json:"partitions,omitzero"` // 1 to MaxPartitions; fixed once the queue exists
-	MaxBody    int `json:"max_body,omitzero"`   // bytes of a body, 1 to MaxBody
+	Partitions int `json:"partitions,omitzero"` // 1 to MaxPartitions; an existing queue can get more
+	// From is the number of partitions before, while the queue grows; 0: it does not. A message with
+	// a key or dedup id whose partition is another one since then has moved: its old partition can
+	// have a message with that name still, see Message.OnlyHeld. Clients end the growth when no
+	// message with a moved name is left. Drained is the instant at which there was no such message any
+	// more, live or dead; 0: there may be one. Those that are gone may be remembered still.
+	From    int   `json:"from,omitzero"`
+	Drained int64 `json:"drained,omitzero"`
+
+	MaxBody int `json:"max_body,omitzero"` // bytes of a body, 1 to MaxBody
 	// MaxMessages is the maximum number of messages that are not dead; 0: no limit. Each
 	// partition has an equal share, see LivePerPartition.
 	MaxMessages int64 `json:"max_messages,omitzero"`
@@ -77,8 +87,12 @@ type Change struct {
 	// Token identifies a change with If: if the change is repeated after a lost reply, and the
 	// settings are those that it made, nothing is changed and the call succeeds. It has up to
 	// MaxCallerName characters.
-	Token       string `json:"token,omitzero"`
+	Token string `json:"token,omitzero"`
+	// Partitions is the number of partitions of a new queue. An existing one grows to it: From becomes
+	// the number that it had. ErrInvalid when it has more, ErrConflict while it grows already.
 	Partitions  *int   `json:"partitions,omitzero"`
+	From        *int   `json:"from,omitzero"` // 0: the growth has ended; nothing else is valid
+	Drained     *int64 `json:"drained,omitzero"`
 	MaxBody     *int   `json:"max_body,omitzero"`
 	MaxMessages *int64 `json:"max_messages,omitzero"`
 	Paused      *bool  `json:"paused,omitzero"`
@@ -179,13 +193,19 @@ type Stats struct {
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with c.
 func (c Change) Validate() error {
 	if c.Partitions != nil && (*c.Partitions < 1 || *c.Partitions > MaxPartitions) {
-		return Invalid("partitions", "%d is outside 1 to %d", *c.Partitions, MaxPartitions)
+		return Outside("partitions", *c.Partitions, "1 to %d", MaxPartitions)
+	}
+	if c.From != nil && *c.From != 0 {
+		return Invalid("from", "%d is not 0", *c.From)
+	}
+	if c.Drained != nil && *c.Drained < 0 {
+		return Invalid("drained", "%d is negative", *c.Drained)
 	}
 	if c.MaxBody != nil && (*c.MaxBody < 1 || *c.MaxBody > MaxBody) {
-		return Invalid("max body", "%d bytes is outside 1 to %d", *c.MaxBody, MaxBody)
+		return Outside("max body", fmt.Sprintf("%d bytes", *c.MaxBody), "1 to %d", MaxBody)
 	}
 	if c.MaxMessages != nil && *c.MaxMessages < 0 {
-		return Invalid("max messages", "%d is negative", *c.MaxMessages)
+		return Negative("max messages", *c.MaxMessages)
 	}
 	if err := c.validateRetention(); err != nil {
 		return err
@@ -203,16 +223,16 @@ func (c Change) Validate() error {
 
 func (c Change) validateRetention() error {
 	if r := c.DeadRetention; r != nil && (*r < 0 || *r > MaxDelay) {
-		return Invalid("dead retention", "%d ms is outside 0 to %d ms (10 years)", *r, int64(MaxDelay))
+		return Outside("dead retention", ms(*r), "0 to %d ms (10 years)", int64(MaxDelay))
 	}
 	if c.MaxDead != nil && *c.MaxDead < 0 {
-		return Invalid("max dead", "%d is negative", *c.MaxDead)
+		return Negative("max dead", *c.MaxDead)
 	}
 	if h := c.History; h != nil && (*h < 0 || *h > MaxDelay) {
-		return Invalid("history", "%d ms is outside 0 to %d ms (10 years)", *h, int64(MaxDelay))
+		return Outside("history", ms(*h), "0 to %d ms (10 years)", int64(MaxDelay))
 	}
 	if n := c.MaxHistory; n != nil && (*n < 0 || *n > MaxHistory) {
-		return Invalid("max history", "%d is outside 0 to %d", *n, MaxHistory)
+		return Outside("max history", *n, "0 to %d", MaxHistory)
 	}
 	return nil
 }
@@ -220,13 +240,13 @@ func (c Change) validateRetention() error {
 // validateDefaults checks the settings that only clients use.
 func (c Change) validateDefaults() error {
 	if n := c.MaxAttempts; n != nil && (*n < 0 || *n > MaxAttempts) {
-		return Invalid("max attempts", "%d is outside 0 to %d", *n, MaxAttempts)
+		return Outside("max attempts", *n, "0 to %d", MaxAttempts)
 	}
 	if l := c.Lease; l != nil && *l != 0 && (*l < MinLease || *l > MaxLease) {
-		return Invalid("lease", "%d ms is outside %d to %d", *l, MinLease, MaxLease)
+		return Outside("lease", ms(*l), "%d to %d ms (12 h)", MinLease, MaxLease)
 	}
 	if d := c.DedupFor; d != nil && (*d < 0 || *d > MaxRemember) {
-		return Invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", *d, int64(MaxRemember))
+		return Outside("dedup for", ms(*d), "0 to %d ms (24 h)", int64(MaxRemember))
 	}
 	if (c.BackoffBase == nil) != (c.BackoffMost == nil) {
 		return Invalid("backoff", "has one of base and most, want both or none")
@@ -268,10 +288,10 @@ type Event struct {
 // ValidateNotice returns an *Error of kind ErrInvalid if consumers do not send such an event.
 func (e Event) ValidateNotice() error {
 	if e.Kind != EventHelp && e.Kind != EventLeft {
-		return Invalid("event", "%.64q is not one that consumers send", e.Kind)
+		return Unfit("event", string(e.Kind), " is not one that consumers send")
 	}
 	if e.Partition < 0 || e.Partition >= MaxPartitions {
-		return Invalid("partition", "%d is outside 0 to %d", e.Partition, MaxPartitions-1)
+		return Outside("partition", e.Partition, "0 to %d", MaxPartitions-1)
 	}
 	if e.Kind == EventLeft {
 		return nil

@@ -113,7 +113,7 @@ func (s *Settlement) Following() Occurrence {
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.
 func (r SettleRequest) Validate() error {
 	if !slices.Contains([]Verdict{Ack, Nack, Release, Snooze, Again, Next, Reject}, r.Verdict) {
-		return Invalid("verdict", "%s is none of ack, nack, release, snooze, again, next, reject", quote(string(r.Verdict)))
+		return NoneOf("verdict", string(r.Verdict), "ack, nack, release, snooze, again, next, reject")
 	}
 	if err := validateCount("items", len(r.Items), MaxBatch); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (s Settlement) validate(v Verdict) error {
 		return err
 	}
 	if len(s.Failure) > MaxFailure {
-		return Invalid("failure", "%d bytes, the limit is %d", len(s.Failure), MaxFailure)
+		return Over("failure", "bytes", len(s.Failure), MaxFailure)
 	}
 	if v == Next {
 		return s.validateMessages()
@@ -168,7 +168,7 @@ func (o *Occurrence) Validate(delay int64) error {
 		return err
 	}
 	if len(o.Body) > MaxBody {
-		return tooLarge("body", "%d bytes, the limit is %d", len(o.Body), MaxBody)
+		return tooLarge("body", len(o.Body), MaxBody)
 	}
 	return validateTTL(o.TTL, delay)
 }
@@ -186,7 +186,7 @@ func validateFollowing(items []Settlement) error {
 		return err
 	}
 	if size > MaxBatchBytes && count > 1 {
-		return tooLarge("messages", "%d bytes in one batch, the limit is %d", size, MaxBatchBytes)
+		return tooLarge("messages", size, MaxBatchBytes)
 	}
 	return nil
 }

@@ -79,18 +79,29 @@ type Store interface {
 	// time. Of a partition that does not exist there are none.
 	Forecast(ctx context.Context, p Partition, r ForecastRequest) (Forecast, error)
 
+	// Names returns keys and dedup ids that a partition has, step by step.
+	Names(ctx context.Context, p Partition, r NamesRequest) (Names, error)
+
 	// Queues returns the names of all queues in order, in one call. Names of queues that are
 	// being made, or of which only consumers are left, may be among them.
 	Queues(ctx context.Context) ([]string, error)
 
 	// Redrive brings dead messages back, due now or after a delay, with their failures, snoozes
 	// and TTLs cleared: dead -> scheduled, ready. Codes: OK, NotFound (also when it is not dead),
-	// Duplicate, Stale.
+	// Duplicate, Stale, Moved.
 	Redrive(ctx context.Context, p Partition, r RedriveRequest) ([]PushResult, error)
 
 	// Purge removes scheduled, ready, dead or done messages for good, at most r.Limit of them. If
 	// it removes as many as the limit, there may be more.
 	Purge(ctx context.Context, p Partition, r PurgeRequest) (PurgeResult, error)
+
+	// Restore stores messages that another store has listed, with their ids, states, times and
+	// attempts: (none) -> scheduled, ready, dead, done. The queue must be paused, else ErrNotPaused:
+	// so none of the messages is handed out before the last one is there, and a repetition finds
+	// those that are. ErrNotFound if there is no such queue. The limit MaxMessages does not apply.
+	// Codes: OK, Known (a message that is live, done or remembered has the id or the dedup id),
+	// Duplicate (another live message has the key), Gone (the queue keeps no done messages).
+	Restore(ctx context.Context, p Partition, r RestoreRequest) ([]Code, error)
 
 	// Configure changes a queue's settings and returns all of them; with a zero
 	// Change it only reads. A missing queue is made if c.Create, else ErrNotFound. With

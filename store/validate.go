@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,11 +17,11 @@ func ValidateQueue(name string) error {
 		return Invalid("queue", "the name is empty")
 	}
 	if len(name) > MaxQueueName {
-		return Invalid("queue", "the name has %d bytes, the limit is %d", len(name), MaxQueueName)
+		return Over("queue", "bytes", len(name), MaxQueueName)
 	}
 	for i := range len(name) {
 		if c := name[i]; !isAlnum(c) && (i == 0 || !strings.ContainsRune("._-", rune(c))) {
-			return Invalid("queue", "%s: want letters, digits, '.', '_', '-', a letter or digit first", quote(name))
+			return Unfit("queue", name, ": want letters, digits, '.', '_', '-', a letter or digit first")
 		}
 	}
 	return nil
@@ -33,9 +34,9 @@ func ValidateKey(key string) error {
 	case key == "":
 		return Invalid("key", "is empty")
 	case len(key) > MaxKey:
-		return Invalid("key", "%d bytes, the limit is %d", len(key), MaxKey)
+		return Over("key", "bytes", len(key), MaxKey)
 	case !printable(key):
-		return Invalid("key", "%s has characters that are not printable UTF-8", quote(key))
+		return Unfit("key", key, " has characters that are not printable UTF-8")
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func (m *Message) ValidateContent() error {
 // queue's Settings.MaxBody.
 func (m *Message) ValidateBody(maxBody int) error {
 	if len(m.Body) > maxBody {
-		return tooLarge("body", "%d bytes, the limit is %d", len(m.Body), maxBody)
+		return TooLarge(len(m.Body), maxBody)
 	}
 	return nil
 }
@@ -100,11 +101,11 @@ func (m *Message) ValidateBody(maxBody int) error {
 func (m *Message) validateLife() error {
 	switch {
 	case m.MaxAttempts < 1 || m.MaxAttempts > MaxAttempts:
-		return Invalid("max attempts", "%d is outside 1 to %d", m.MaxAttempts, MaxAttempts)
+		return Outside("max attempts", m.MaxAttempts, "1 to %d", MaxAttempts)
 	case m.Replace && m.Key == "":
 		return Invalid("replace", "needs a key")
 	case m.Remember < 0 || m.Remember > MaxRemember:
-		return Invalid("dedup for", "%d ms is outside 0 to %d ms (24 h)", m.Remember, int64(MaxRemember))
+		return Outside("dedup for", ms(m.Remember), "0 to %d ms (24 h)", int64(MaxRemember))
 	}
 	return validateTTL(m.TTL, m.Delay)
 }
@@ -125,38 +126,38 @@ func (m *Message) validateRepeat() error {
 func ValidateRepeat(text string) error {
 	switch {
 	case len(text) > MaxRepeat:
-		return Invalid("repeat", "%d bytes, the limit is %d", len(text), MaxRepeat)
+		return Over("repeat", "bytes", len(text), MaxRepeat)
 	case text == "" || text[0] < 'a' || text[0] > 'z':
-		return Invalid("repeat", "%s does not begin with a letter of a-z", quote(text))
+		return Unfit("repeat", text, " does not begin with a letter of a-z")
 	case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' }):
-		return Invalid("repeat", "%s has characters that are not printable ASCII", quote(text))
+		return Unfit("repeat", text, " has characters that are not printable ASCII")
 	}
 	return nil
 }
 
 func validateTTL(ttl, delay int64) error {
 	if ttl < 0 || ttl > 2*MaxDelay {
-		return Invalid("ttl", "%d ms is outside 0 to %d ms", ttl, int64(2*MaxDelay))
+		return Outside("ttl", ms(ttl), "0 to %d ms", int64(2*MaxDelay))
 	}
 	if ttl > 0 && ttl <= delay {
-		return Invalid("ttl", "%d ms ends before the delay of %d ms", ttl, delay)
+		return Invalid("ttl", "%d ms ends before the delay of %d ms", ttl, delay).naming(ms(ttl).String(), "more than "+ms(delay).String())
 	}
 	return nil
 }
 
 func validateHeaders(headers map[string]string) error {
 	if len(headers) > MaxHeaders {
-		return Invalid("headers", "%d headers, the limit is %d", len(headers), MaxHeaders)
+		return Over("headers", "headers", len(headers), MaxHeaders)
 	}
 	if n := headerSize(headers); n > MaxHeaderSize {
-		return Invalid("headers", "%d bytes, the limit is %d", n, MaxHeaderSize)
+		return Over("headers", "bytes", n, MaxHeaderSize)
 	}
 	for name, value := range headers {
 		if !headerName(name) {
 			return Invalid("headers", "name %s: want letters, digits and any of !#$%%&'*+-.^_`|~", quote(name))
 		}
 		if !utf8.ValidString(value) || strings.ContainsFunc(value, unicode.IsControl) {
-			return Invalid("headers", "%s: the value has control characters or is not UTF-8", quote(name))
+			return Unfit("headers", name, ": the value has control characters or is not UTF-8")
 		}
 	}
 	return nil
@@ -191,24 +192,24 @@ func validateDue(due, delay int64) error {
 
 func validateDelay(delay int64) error {
 	if delay < 0 {
-		return Invalid("delay", "%d ms is negative", delay)
+		return Negative("delay", ms(delay))
 	}
 	if delay > MaxDelay {
-		return Invalid("delay", "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay))
+		return Invalid("delay", "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay)).naming(ms(delay).String(), "0 to "+ms(MaxDelay).String()+" (10 years)")
 	}
 	return nil
 }
 
 func validateLease(lease int64) error {
 	if lease < MinLease || lease > MaxLease {
-		return Invalid("lease", "%d ms is outside %d ms to %d ms (12 h)", lease, MinLease, MaxLease)
+		return Outside("lease", ms(lease), "%d ms to %d ms (12 h)", MinLease, MaxLease)
 	}
 	return nil
 }
 
 func validateCount(field string, n, limit int) error {
 	if n < 1 || n > limit {
-		return Invalid(field, "%d is outside 1 to %d", n, limit)
+		return Outside(field, n, "1 to %d", limit)
 	}
 	return nil
 }
@@ -216,11 +217,11 @@ func validateCount(field string, n, limit int) error {
 // validateCaller allows no ':' or '|', which separate names from other things in stores.
 func validateCaller(field, name string) error {
 	if name == "" || len(name) > MaxCallerName {
-		return Invalid(field, "the name has %d bytes, want 1 to %d", len(name), MaxCallerName)
+		return Outside(field, fmt.Sprintf("a name of %d bytes", len(name)), "1 to %d bytes", MaxCallerName)
 	}
 	for i := range len(name) {
 		if !isAlnum(name[i]) && !strings.ContainsRune("._-", rune(name[i])) {
-			return Invalid(field, "%s: want letters, digits, '.', '_', '-'", quote(name))
+			return Unfit(field, name, ": want letters, digits, '.', '_', '-'")
 		}
 	}
 	return nil
@@ -234,15 +235,7 @@ func printable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-func tooLarge(field, format string, args ...any) error {
-	return &Error{Field: field, Err: fmt.Errorf(format+": %w", append(args, ErrTooLarge)...)}
-}
+// ms is a span in milliseconds.
+type ms int64
 
-// quote returns s escaped for terminals and logs, cut to 64 bytes.
-func quote(s string) string {
-	const most = 64
-	if len(s) > most {
-		return fmt.Sprintf("%+q...", s[:most])
-	}
-	return fmt.Sprintf("%+q", s)
-}
+func (m ms) String() string { return strconv.FormatInt(int64(m), 10) + " ms" }

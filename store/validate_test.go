@@ -2,10 +2,12 @@ package store
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // refusal is an input of a Validate method and the error that is wanted.
@@ -108,8 +110,8 @@ func TestPushRequest_Validate(t *testing.T) {
 		return PushRequest{Producer: "p.1_a-B", Messages: []Message{validMessage(), validMessage()}}
 	}
 	refuse(t, valid, PushRequest.Validate, []refusal[PushRequest]{
-		{"no producer", func(r *PushRequest) { r.Producer = "" }, ErrInvalid, "producer", "the name has 0 bytes, want 1 to 64"},
-		{"long producer", func(r *PushRequest) { r.Producer = strings.Repeat("p", 65) }, ErrInvalid, "producer", "the name has 65 bytes, want 1 to 64"},
+		{"no producer", func(r *PushRequest) { r.Producer = "" }, ErrInvalid, "producer", "a name of 0 bytes is outside 1 to 64 bytes"},
+		{"long producer", func(r *PushRequest) { r.Producer = strings.Repeat("p", 65) }, ErrInvalid, "producer", "a name of 65 bytes is outside 1 to 64 bytes"},
 		{"producer with a colon", func(r *PushRequest) { r.Producer = "a:b" }, ErrInvalid, "producer", `"a:b": want letters, digits, '.', '_', '-'`},
 		{"no messages", func(r *PushRequest) { r.Messages = nil }, ErrInvalid, "messages", "0 is outside 1 to 500"},
 		{"501 messages", func(r *PushRequest) { r.Messages = make([]Message, 501) }, ErrInvalid, "messages", "501 is outside 1 to 500"},
@@ -118,7 +120,7 @@ func TestPushRequest_Validate(t *testing.T) {
 		{"batch above 1 MiB", func(r *PushRequest) {
 			r.Messages[0].Body = make([]byte, MaxBatchBytes)
 			r.Messages[1].Key = "k"
-		}, ErrTooLarge, "messages", "1048577 bytes in one batch, the limit is 1048576"},
+		}, ErrTooLarge, "messages", "1048577 bytes, the limit is 1048576"},
 	})
 	alone := PushRequest{Producer: "p", Messages: []Message{validMessage()}}
 	alone.Messages[0].Body = make([]byte, MaxBody)
@@ -131,7 +133,7 @@ func TestClaimRequest_Validate(t *testing.T) {
 	t.Parallel()
 	valid := func() ClaimRequest { return ClaimRequest{Consumer: "c", Max: MaxBatch, Lease: MinLease} }
 	refuse(t, valid, ClaimRequest.Validate, []refusal[ClaimRequest]{
-		{"no consumer", func(r *ClaimRequest) { r.Consumer = "" }, ErrInvalid, "consumer", "the name has 0 bytes, want 1 to 64"},
+		{"no consumer", func(r *ClaimRequest) { r.Consumer = "" }, ErrInvalid, "consumer", "a name of 0 bytes is outside 1 to 64 bytes"},
 		{"consumer with a bar", func(r *ClaimRequest) { r.Consumer = "a|b" }, ErrInvalid, "consumer", `"a|b": want letters, digits, '.', '_', '-'`},
 		{"max 0", func(r *ClaimRequest) { r.Max = 0 }, ErrInvalid, "max", "0 is outside 1 to 500"},
 		{"max 501", func(r *ClaimRequest) { r.Max = 501 }, ErrInvalid, "max", "501 is outside 1 to 500"},
@@ -167,7 +169,7 @@ func TestManageRequests_Validate(t *testing.T) {
 		{"due and delay", func(m *Move) { m.Due, m.Delay = 1, 1 }, ErrInvalid, "due", "is given together with a delay, want one of them"},
 	})
 	refuse(t, func() ListRequest { return ListRequest{State: Dead, Limit: MaxListLimit} }, ListRequest.Validate, []refusal[ListRequest]{
-		{"unknown state", func(r *ListRequest) { r.State = "x" }, ErrInvalid, "state", `"x" is none of scheduled, ready, leased, dead, done`},
+		{"unknown state", func(r *ListRequest) { r.State = "x" }, ErrInvalid, "state", `"x" is none of scheduled, ready, waiting, leased, dead, done`},
 		{"list limit 0", func(r *ListRequest) { r.Limit = 0 }, ErrInvalid, "limit", "0 is outside 1 to 1000"},
 		{"body limit", func(r *ListRequest) { r.BodyLimit = -1 }, ErrInvalid, "body limit", "-1 is negative"},
 	})
@@ -238,7 +240,7 @@ func TestValidateQueue_Names(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"":                       "the name is empty",
-		strings.Repeat("q", 129): "the name has 129 bytes, the limit is 128",
+		strings.Repeat("q", 129): "129 bytes, the limit is 128",
 		"_a":                     `"_a": want letters, digits, '.', '_', '-', a letter or digit first`,
 		"a{b}":                   `"a{b}": want`,
 		"a\n":                    `"a\n": want`,
@@ -270,6 +272,35 @@ func TestCounters_AllHasEachField(t *testing.T) {
 		value := fields.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, field) })
 		if !value.IsValid() || value.Int() != int64(i+1) {
 			t.Errorf("%s does not lead to the field of its name", one.Name)
+		}
+	}
+}
+
+// What a program needs to correct a request is in fields of its own, and not only in the text.
+func TestError_HasTheValueAndTheLimit(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("\u00fc", 40) // 80 bytes
+	for _, c := range []struct {
+		err                 error
+		field, value, limit string
+	}{
+		{validateCount("max", 501, 500), "max", "501", "1 to 500"},
+		{validateDelay(-5), "delay", "-5 ms", "0 or more"},
+		{validateDelay(MaxDelay + 1), "delay", "316224000001 ms", "0 to 316224000000 ms (10 years)"},
+		{ValidateKey(strings.Repeat("k", 256)), "key", "256 bytes", "255 bytes"},
+		{ValidateKey(long[:79]), "key", strings.Repeat("\u00fc", 32), ""},
+		{ValidateQueue("a b"), "queue", "a b", ""},
+		{(&Message{Body: []byte("SECRET")}).ValidateBody(5), "body", "6 bytes", "5 bytes"},
+		{validateHeaders(map[string]string{"a": "SECRET\n"}), "headers", "a", ""},
+		{ListRequest{State: "late"}.Validate(), "state", "late", "scheduled, ready, waiting, leased, dead, done"},
+		{Invalid("ref", "has an id and a key"), "ref", "", ""},
+	} {
+		e := new(Error)
+		if !errors.As(c.err, &e) || e.Field != c.field || e.Value != c.value || e.Limit != c.limit {
+			t.Errorf("%v: field %q, value %q, limit %q, want %q, %q, %q", c.err, e.Field, e.Value, e.Limit, c.field, c.value, c.limit)
+		}
+		if strings.Contains(c.err.Error()+e.Value, "SECRET") || len(e.Value) > 64 || !utf8.ValidString(e.Value) {
+			t.Errorf("%v with the value %q shows a secret, or is longer than 64 bytes, or cuts a character", c.err, e.Value)
 		}
 	}
 }

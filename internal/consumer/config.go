@@ -13,6 +13,7 @@ type Config struct {
 	Store      store.Store
 	Queue      string
 	Partitions int
+	From       int    // Settings.From
 	Name       string // unique: it identifies the claims of one Consumer
 	Roster     *Roster
 	Isolation  *Isolation

@@ -91,6 +91,10 @@ func (c *Consumer) start(ctx context.Context) (watching context.Context, failed 
 	for _, f := range c.fetchers {
 		f.start(ctx, claiming, stop)
 	}
+	if c.config.From != 0 {
+		g := newGrowth(c.config, c.fetchers[0].duty)
+		defer c.work.claiming.add(func() time.Duration { return g.step(ctx) }).ring()
+	}
 	post := c.join()
 	for _, f := range c.fetchers {
 		f.ring()

@@ -58,7 +58,12 @@ func (w *work) start(ctx, life context.Context) {
 		w.capacity.settled(all[0].held.Partition.Index, len(all))
 		w.settling.Add(-len(all))
 	}
-	w.settler.failed = func(h *Held, err error) Verdict { return w.judge(h, nil, err) }
+	w.settler.failed = func(h *Held, err error) Verdict {
+		if errors.Is(err, store.ErrRepartitioned) { // a Next whose messages belong elsewhere by now: the handler runs again
+			return Verdict{Verdict: store.Release}
+		}
+		return w.judge(h, nil, err)
+	}
 	if w.config.Share != nil {
 		w.startDispatch(ctx, life)
 	} else {

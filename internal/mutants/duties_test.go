@@ -159,9 +159,29 @@ func ofDuties() []mutant {
 			"./internal/duty", "TestAssign_",
 		},
 		{
-			"a subscription on a Cluster goes to any master", "store/redisstore/hub.go",
-			"\tif h.subscribe(ctx, sub) != nil {\n\t\tcancel()\n", "\tif false {\n\t\tcancel()\n",
-			redisPkg, "TestWatch_OnACluster",
+			"the end of a subscription whose slot has moved is not noticed", "store/redisstore/line.go",
+			"if c != nil && c.state == subscribed {", "if false {",
+			redisPkg, "TestClusterWatch_FollowsAMovedSlot",
+		},
+		{
+			"events of a Cluster go to all nodes", "store/redisstore/scripts.go",
+			`"'PUBLISH'", "'SPUBLISH'"`, `"'PUBLISH'", "'PUBLISH'"`,
+			redisPkg, "TestClusterWatch_EventsStay",
+		},
+		{
+			"partitions that come to a queue later are not heard", "store/redisstore/known.go",
+			"\ts.hub.grow(queue, settings.Partitions)\n", "",
+			redisPkg, "TestClusterWatch_HearsPartitions",
+		},
+		{
+			"a watch whose master is lost is not notified of the gap", "store/redisstore/line.go",
+			"if arrived || !t.notified", "if arrived && !t.notified",
+			redisPkg, "TestClusterWatch_SubscribesAgain|TestWatch_SubscribesAgain",
+		},
+		{
+			"each channel has a connection of its own", "store/redisstore/hub.go",
+			"\tl := h.lines[address]\n", "\taddress += c.name\n\tl := h.lines[address]\n",
+			redisPkg, "TestClusterWatch_OneConnection",
 		},
 		{
 			"a client that has fallen silent keeps its consumers", scriptsDir + "beat.lua",

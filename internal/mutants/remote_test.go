@@ -24,6 +24,11 @@ func ofRemoteStores() []mutant {
 			remotePkg, "TestCall_ErrorsOfTheServer",
 		},
 		{
+			"the value and the limit get lost on their way", remoteDir + "problem.go",
+			"Value: p.Value, Limit: p.Limit, ", "",
+			remotePkg, "TestCall_ErrorsOfTheServer",
+		},
+		{
 			"a store that has failed is asked again and again", remoteDir + "problem.go",
 			"return p.Code != \"failed\", fmt", "return true, fmt",
 			remotePkg, "TestCall_ErrorsOfTheServer",

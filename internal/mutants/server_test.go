@@ -179,3 +179,45 @@ func ofEvents() []mutant {
 		},
 	}
 }
+
+// ofTheServer are mistakes in what the server does with requests.
+func ofTheServer() []mutant {
+	return []mutant{
+		{
+			"acks of a request that have failed count as done", httpDir + "settle.go",
+			"\t\t\tfailed[of.ID] = e\n", "\t\t\t_ = of\n",
+			httpPkg, "TestSettle_ManyAcks",
+		},
+		{
+			"one of two acks of a message has no result", httpDir + "settle.go",
+			"known := index[d.ID]; known {", "known := index[d.ID]; known && false {",
+			httpPkg, "TestSettle_ManyAcks",
+		},
+		{
+			"a problem has no value", httpDir + "problem.go",
+			"p.Field, p.Value, p.Limit, p.Holder = strings.ReplaceAll(e.Field, \" \", \"_\"), e.Value, e.Limit, e.Holder",
+			"p.Field, p.Limit, p.Holder = strings.ReplaceAll(e.Field, \" \", \"_\"), e.Limit, e.Holder",
+			httpPkg, "TestProblem_",
+		},
+		{
+			"any number of requests is served", httpDir + "gate.go",
+			"g.in.Add(1) > g.most {", "g.in.Add(1) < 0 {",
+			httpPkg, "TestLimits_(Waiting|Served)",
+		},
+		{
+			"a request that has ended counts", httpDir + "gate.go",
+			"\t\tc.in.in.Add(-1)\n", "",
+			httpPkg, "TestLimits_(Waiting|Served)",
+		},
+		{
+			"a consumer on duty does not show it over HTTP", httpDir + "members.go",
+			"append([]int{}, m.OnDuty...)", "append([]int{}, m.OnDuty[:0]...)",
+			httpPkg, "TestMembers_",
+		},
+		{
+			"a batch of one message has a call of its own", "sendbatch.go",
+			"\tif len(messages) == 1 {\n", "\tif len(messages) == 0 {\n",
+			rootPkg, "TestSendBatch_OneMessage",
+		},
+	}
+}

@@ -41,6 +41,10 @@ type Producer struct {
 	destinations *idle.Map[store.Partition, *destination]
 	made         atomic.Uint64 // destinations
 
+	life   context.Context // of the probes
+	stop   context.CancelFunc
+	probes sync.WaitGroup // calls that ask silent partitions
+
 	mu      sync.Mutex
 	unknown []*push // oldest first
 }
@@ -50,6 +54,8 @@ type destination struct {
 	sends *coalescer
 	slots chan struct{}    // has an element for each push in flight
 	lanes *lane.Pool[none] // not shared: each partition remembers names for itself
+
+	silence silence
 }
 
 // coalescer combines messages that are sent to one partition at the same time.
@@ -67,14 +73,21 @@ type none = struct{}
 // New returns a producer. The names of its lanes begin with name. A Send whose context has no
 // deadline waits for at most timeout.
 func New(s store.Store, name string, timeout time.Duration) *Producer {
+	life, stop := context.WithCancel(context.Background())
 	return &Producer{
-		store: s, name: name, timeout: timeout, late: fmt.Errorf("no success for %s: %w", timeout, store.ErrUnavailable),
+		store: s, name: name, timeout: timeout, life: life, stop: stop, late: fmt.Errorf("no success for %s: %w", timeout, store.ErrUnavailable),
 		destinations: idle.NewMap[store.Partition, *destination](idleAfter, nil),
 	}
 }
 
-// Stop stops the timer that drops the state of idle partitions.
-func (p *Producer) Stop() { p.destinations.Stop() }
+// Stop stops the timer that drops the state of idle partitions, and ends the probes of silent ones.
+func (p *Producer) Stop() {
+	p.destinations.Stop()
+	p.mu.Lock()
+	p.stop()
+	p.mu.Unlock()
+	p.probes.Wait()
+}
 
 // Forget drops the state of a queue that was deleted.
 func (p *Producer) Forget(queue string) {
@@ -163,7 +176,9 @@ func (p *Producer) Push(ctx context.Context, to store.Partition, messages []stor
 	defer d.leave()
 	l := d.lanes.Take()
 	l.Number++
+	d.silence.begin()
 	results, err := p.store.Push(ctx, to, store.PushRequest{Producer: l.Name, Number: l.Number, Messages: messages})
+	d.silence.end(err == nil || Definite(err))
 	if err != nil && !Definite(err) {
 		p.setAside(l, to, messages)
 		return nil, err

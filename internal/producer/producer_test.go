@@ -189,3 +189,32 @@ func TestPush_UnknownOutcomesAreBounded(t *testing.T) {
 		t.Errorf("%d names used, want at most %d", len(names), limit)
 	}
 }
+
+// A push of unknown outcome is repeated when the queue has grown since then: if it was not executed,
+// its messages may belong to another partition, and are stored only in the place of others.
+func TestRecall_AfterAGrowthStoresOnlyInThePlaceOfOthers(t *testing.T) {
+	t.Parallel()
+	errs := []error{store.ErrUnavailable, store.ErrRepartitioned, nil}
+	s := newRecorder(func() error {
+		err := errs[0]
+		errs = errs[1:]
+		return err
+	})
+	p := producer.New(s, "p", time.Minute)
+	sent := messages(2)
+	for i := range sent {
+		sent[i].Of = 2
+	}
+	if _, err := p.Push(t.Context(), to, sent); !errors.Is(err, store.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	outcomes := p.Recall(t.Context(), to, sent)
+	if len(outcomes) != 2 || len(s.requests) != 3 || s.requests[2].Number != s.requests[0].Number {
+		t.Fatalf("%v after %d pushes", outcomes, len(s.requests))
+	}
+	for i, m := range s.requests[2].Messages {
+		if !m.OnlyHeld || m.Of != 0 || m.ID != sent[i].ID {
+			t.Errorf("message %d is repeated as %+v", i, m)
+		}
+	}
+}

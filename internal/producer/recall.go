@@ -88,7 +88,7 @@ func (p *Producer) Recall(ctx context.Context, to store.Partition, messages []st
 			switch {
 			case err != nil:
 				known[u.messages[i].ID] = Outcome{Err: err}
-			case u.results[i].Code != store.CodeTooFar: // otherwise it was not stored, and has to be sent
+			case u.results[i].Code != store.CodeTooFar && u.results[i].Code != store.CodeMoved: // otherwise it was not stored, and has to be sent
 				known[u.messages[i].ID] = Outcome{Result: u.results[i]}
 			}
 		}
@@ -148,7 +148,9 @@ func (p *Producer) resolve(ctx context.Context, u *push, again []int) error {
 
 // repeat makes the call again. If the first call was executed, the store returns its answer.
 // If not, only the messages that are sent again may be stored: the others are replaced by
-// messages that every store refuses, so that each result has the index of its message.
+// messages that every store refuses, so that each result has the index of its message. When the queue
+// has another number of partitions since then, they may belong to another one: they are stored here
+// only in the place of messages that have their keys.
 func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.PushResult, error) {
 	d := p.destination(u.to)
 	if err := p.enter(ctx, d); err != nil {
@@ -163,7 +165,15 @@ func (p *Producer) repeat(ctx context.Context, u *push, again []int) ([]store.Pu
 		messages[i] = u.messages[i]
 		messages[i].New = false
 	}
-	return p.store.Push(ctx, u.to, store.PushRequest{Producer: u.lane.Name, Number: u.lane.Number, Messages: messages})
+	r := store.PushRequest{Producer: u.lane.Name, Number: u.lane.Number, Messages: messages}
+	results, err := p.store.Push(ctx, u.to, r)
+	if !errors.Is(err, store.ErrRepartitioned) {
+		return results, err
+	}
+	for _, i := range again {
+		messages[i].Of, messages[i].OnlyHeld = 0, true
+	}
+	return p.store.Push(ctx, u.to, r)
 }
 
 func (p *Producer) forget(u *push) {

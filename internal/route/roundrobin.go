@@ -6,9 +6,10 @@ import (
 )
 
 // RoundRobin chooses the partition of the next message without a key: round-robin, except that
-// concurrent sends share a partition, so that they can be batched. The zero RoundRobin is ready to
-// use.
+// concurrent sends share a partition, so that they can be batched, and that partitions to avoid are
+// left out as long as there are others. The zero RoundRobin is ready to use.
 type RoundRobin struct {
+	Avoid   func(partition int) bool // nil: none is avoided
 	sending atomic.Int64
 
 	mu        sync.Mutex
@@ -34,9 +35,19 @@ func (r *RoundRobin) Next(partitions int) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.left <= 0 || r.partition >= partitions {
-		r.partition = (r.partition + 1) % partitions
+		r.partition = r.following(partitions)
 		r.left = max(1, r.sending.Load()/concurrentCalls)
 	}
 	r.left--
 	return r.partition
+}
+
+// following returns the next partition that is not to be avoided or, if all are, the next.
+func (r *RoundRobin) following(partitions int) int {
+	for i := range partitions {
+		if next := (r.partition + 1 + i) % partitions; r.Avoid == nil || !r.Avoid(next) {
+			return next
+		}
+	}
+	return (r.partition + 1) % partitions
 }

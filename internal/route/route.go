@@ -15,8 +15,20 @@ import (
 
 // ByKey returns the partition of a keyed message: always the same one, so that one script can
 // check whether the key is in use.
-func ByKey(key string, partitions int) int {
-	return int(xxhash.Sum64String(key) % uint64(partitions))
+func ByKey(key string, partitions int) int { return jump(xxhash.Sum64String(key), partitions) }
+
+// jump is a jump consistent hash (Lamping and Veach, https://arxiv.org/abs/1406.2294): when a queue
+// grows from n to m partitions, only the share (m-n)/m of the hashes gets another partition, and all
+// of these a new one.
+func jump(hash uint64, partitions int) int {
+	const multiplier = 2862933555777941757
+	last, next := -1, 0
+	for next < partitions {
+		last = next
+		hash = hash*multiplier + 1
+		next = int(float64(last+1) * (float64(1<<31) / float64(hash>>33+1)))
+	}
+	return last
 }
 
 // ByNames returns the partition that the key of a message, or else its dedup id, belongs to;
@@ -26,9 +38,20 @@ func ByNames(m *store.Message, partitions int) (ok bool, partition int) {
 	case m.Key != "":
 		return true, ByKey(m.Key, partitions)
 	case !m.DedupID.IsZero():
-		return true, int(binary.BigEndian.Uint64(m.DedupID[:]) % uint64(partitions))
+		return true, jump(binary.BigEndian.Uint64(m.DedupID[:]), partitions)
 	}
 	return false, 0
+}
+
+// Moves reports whether a message with a key or dedup id belongs to another partition since a queue
+// has grown from one number of partitions to another; from 0: it has not.
+func Moves(m *store.Message, from, to int) bool {
+	if from == 0 {
+		return false
+	}
+	named, before := ByNames(m, from)
+	_, now := ByNames(m, to)
+	return named && before != now
 }
 
 // NewID returns a fresh id of the given partition. Ids of one process are strictly increasing:
@@ -43,6 +66,9 @@ type IDs struct{ random randomness }
 func (i *IDs) New(partition int) store.ID {
 	return inPartition(uuid.Must(uuid.NewV7FromReader(&i.random)), partition)
 }
+
+// InPartition returns an id that has all of id but its partition.
+func InPartition(id store.ID, partition int) store.ID { return inPartition(uuid.UUID(id), partition) }
 
 func inPartition(made uuid.UUID, partition int) store.ID {
 	id := store.ID(made)

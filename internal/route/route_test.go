@@ -22,9 +22,31 @@ func TestByKey_MappingIsFixed(t *testing.T) {
 		key        string
 		partitions int
 		want       int
-	}{{"order-42", 1, 0}, {"order-42", 16, 14}, {"order-42", 1024, 974}, {"", 1024, 409}, {"ü日", 7, 1}} {
+	}{{"order-42", 1, 0}, {"order-42", 16, 2}, {"order-42", 1024, 694}, {"", 1024, 332}, {"ü日", 7, 2}} {
 		if got := ByKey(c.key, c.partitions); got != c.want {
 			t.Errorf("ByKey(%q, %d) = %d, want %d", c.key, c.partitions, got, c.want)
+		}
+	}
+}
+
+// When a queue grows, a key stays where it is or moves to one of the new partitions.
+func TestByKey_GrowingMovesKeysOnlyToNewPartitions(t *testing.T) {
+	t.Parallel()
+	const keys = 10_000
+	for _, c := range [][2]int{{1, 2}, {2, 8}, {7, 8}, {16, 1024}} {
+		moved := 0
+		for i := range keys {
+			key := fmt.Sprintf("order-%d", i)
+			before, after := ByKey(key, c[0]), ByKey(key, c[1])
+			if before == after {
+				continue
+			}
+			if moved++; after < c[0] {
+				t.Fatalf("%s moves from %d to %d, which is not new, when %d partitions become %d", key, before, after, c[0], c[1])
+			}
+		}
+		if want := keys * (c[1] - c[0]) / c[1]; moved < want*9/10 || moved > want*11/10 {
+			t.Errorf("%d of %d keys move when %d partitions become %d, want about %d", moved, keys, c[0], c[1], want)
 		}
 	}
 }

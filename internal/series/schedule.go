@@ -68,7 +68,7 @@ func ParseSpec(text string) (Spec, error) {
 	case len(words) == 2 && words[0] == wordEvery:
 		var err error
 		if s.Every, err = time.ParseDuration(words[1]); err != nil || s.Every == 0 {
-			return Spec{}, store.Invalid("every", "%+.40q is not a span such as 10m or 1h30m", words[1])
+			return Spec{}, store.Unfit("every", words[1], " is not a span such as 10m or 1h30m")
 		}
 		return s, nil
 	case len(words) > 1 && words[0] == wordCron:
@@ -82,7 +82,7 @@ func ParseSpec(text string) (Spec, error) {
 			return s, nil
 		}
 	}
-	return Spec{}, store.Invalid("repeat", `%+.100q: want "every 10m" or "cron 0 9 * * 1-5 Europe/Berlin", and "catch-up" behind it if so`, text)
+	return Spec{}, store.Unfit("repeat", text, `: want "every 10m" or "cron 0 9 * * 1-5 Europe/Berlin", and "catch-up" behind it if so`)
 }
 
 // fieldsOf returns how many words a cron expression has that begins with one.
@@ -109,7 +109,7 @@ func (s Spec) Schedule() (*Schedule, error) {
 	case s.Every != 0 && (s.Cron != "" || s.Zone != ""):
 		return nil, store.Invalid("repeat", "has an interval and a cron expression or a zone, want one of them")
 	case s.Every != 0 && (s.Every < leastEvery || s.Every > mostEvery || s.Every%time.Millisecond != 0):
-		return nil, store.Invalid("every", "%s is outside %s to %s (10 years), or not whole milliseconds", s.Every, leastEvery, mostEvery)
+		return nil, store.Outside("every", s.Every, "%s to %s (10 years), or not whole milliseconds", leastEvery, mostEvery)
 	case s.Every != 0:
 		return &Schedule{every: s.Every, CatchUp: s.CatchUp}, nil
 	case s.Cron == "":
@@ -143,7 +143,7 @@ func Parse(text string) (*Schedule, error) {
 func parseCron(text string) (cron.Schedule, error) {
 	first, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if first == "@every" || strings.Contains(first, "=") {
-		return nil, store.Invalid("cron", "%+.40q: an interval belongs into Every, a time zone into Zone", text)
+		return nil, store.Unfit("cron", text, ": an interval belongs into Every, a time zone into Zone")
 	}
 	parser, err := cron.TryNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor | cron.Extended | cron.DowOrDom)
 	if err != nil {
@@ -152,7 +152,7 @@ func parseCron(text string) (cron.Schedule, error) {
 	// In lower case, because the parser takes the H of THU for its hash syntax.
 	spec, err := parser.WithMaxSearchYears(searchYears).Parse(strings.ToLower(text))
 	if err != nil {
-		return nil, store.Invalid("cron", "%+.100q: %w", text, err)
+		return nil, store.Unfit("cron", text, ": %w", err)
 	}
 	return spec, nil
 }
@@ -163,7 +163,7 @@ func loadZone(name string) (*time.Location, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, store.Invalid("zone", "%+.64q is not known here (a program that imports time/tzdata knows all zones without the system's data): %w", name, err)
+		return nil, store.Unfit("zone", name, " is not known here (a program that imports time/tzdata knows all zones without the system's data): %w", err)
 	}
 	return zone, nil
 }

@@ -233,7 +233,7 @@ func appendSettings(queue string, s store.Settings) []byte {
 		paused = 1
 	}
 	b = binary.AppendUvarint(append(b, paused), uint64(s.MaxAttempts))
-	for _, n := range []int64{s.DeadRetention, s.MaxDead, s.History, s.MaxHistory, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor, s.Version} {
+	for _, n := range []int64{s.DeadRetention, s.MaxDead, s.History, s.MaxHistory, s.Lease, s.BackoffBase, s.BackoffMost, s.DedupFor, int64(s.From), s.Drained, s.Version} {
 		b = binary.AppendUvarint(b, uint64(n))
 	}
 	return appendShort(b, s.ChangedBy)
@@ -247,9 +247,9 @@ func (r *reader) settings() (queue string, s store.Settings) {
 		Partitions: int(r.uvarint()), MaxBody: int(r.uvarint()), MaxMessages: int64(r.uvarint()), Paused: r.byte() == 1,
 		MaxAttempts: int(r.uvarint()), DeadRetention: int64(r.uvarint()), MaxDead: int64(r.uvarint()),
 		History: int64(r.uvarint()), MaxHistory: int64(r.uvarint()), Lease: int64(r.uvarint()), BackoffBase: int64(r.uvarint()), BackoffMost: int64(r.uvarint()),
-		DedupFor: int64(r.uvarint()), Version: int64(r.uvarint()), ChangedBy: r.short(),
+		DedupFor: int64(r.uvarint()), From: int(r.uvarint()), Drained: int64(r.uvarint()), Version: int64(r.uvarint()), ChangedBy: r.short(),
 	}
-	if s.Partitions < 1 || s.Partitions > store.MaxPartitions {
+	if s.Partitions < 1 || s.Partitions > store.MaxPartitions || s.From < 0 || s.From >= s.Partitions {
 		r.fail()
 	}
 	return queue, s

@@ -114,6 +114,19 @@ func (x *index) eachOf(i, n int, visit func(e *entry)) {
 	}
 }
 
+// eachAt calls visit for every message of the table with the given hash, and returns where the next
+// table begins; 0: it was the last. A message keeps its place in this order when tables are split.
+func (x *index) eachAt(hash uint64, visit func(e *entry)) (next uint64) {
+	t := x.table(hash)
+	for _, e := range t.slots {
+		if e != nil {
+			visit(e)
+		}
+	}
+	width := 64 - t.bits
+	return (hash>>width + 1) << width
+}
+
 // grow replaces a full table by a larger one, or splits it into two.
 func (x *index) grow(t *table, hash uint64) {
 	if len(t.slots) < tableMost {

@@ -19,6 +19,12 @@ func (p *partition) list(r store.ListRequest, from position, now instant) store.
 			content = e.content // all that is in memory: the key
 		}
 		page.Records = append(page.Records, p.record(e, content, r.BodyLimit, now))
+		if err != nil {
+			page.Records[i].MaxAttempts = 0
+		}
+		if r.State == store.Waiting {
+			page.Records[i].State = store.Waiting
+		}
 		bytes += len(page.Records[i].Body)
 	}
 	return page
@@ -32,7 +38,7 @@ func (p *partition) inState(s store.State, from position, limit int, now instant
 		if now.reached(from.at) {
 			from = endOf(now.ms)
 		}
-	case store.Ready:
+	case store.Ready, store.Waiting:
 	case store.Leased:
 		order = p.leased
 	case store.Dead:
@@ -42,7 +48,7 @@ func (p *partition) inState(s store.State, from position, limit int, now instant
 	}
 	var found []*entry
 	order.after(from, func(e *entry) bool {
-		if len(found) == limit || e.stateAt(now) != s {
+		if len(found) == limit || s != store.Waiting && e.stateAt(now) != s {
 			return false
 		}
 		found = append(found, e)

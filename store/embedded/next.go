@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
@@ -26,6 +27,9 @@ const (
 // next ends a delivery as an ack does, and stores the messages that follow it, unless one of
 // them is refused. noSpace: the store is full.
 func (p *partition) next(e *entry, item *store.Settlement, noSpace bool, now instant) store.Code {
+	if p.movedAny(item.Messages) {
+		return store.CodeMoved
+	}
 	followers, code := p.followersOf(e, item.Messages, noSpace, now)
 	if code != store.CodeOK {
 		return code
@@ -42,6 +46,14 @@ func (p *partition) next(e *entry, item *store.Settlement, noSpace bool, now ins
 		}
 	}
 	return store.CodeOK
+}
+
+// movedAny reports whether messages with names were routed by another number of partitions.
+func (p *partition) movedAny(messages []store.Message) bool {
+	of := p.queue.load().Partitions
+	return slices.ContainsFunc(messages, func(m store.Message) bool {
+		return m.Of != 0 && m.Of != of && (m.Key != "" || !m.DedupID.IsZero())
+	})
 }
 
 // followersOf returns what to do with the messages that follow e once e is gone, or the code

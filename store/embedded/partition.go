@@ -26,7 +26,9 @@ type partition struct {
 	counts   [counters]int64
 	memory   memory
 	journal  *journal // writes every change to the log; nil when there is none
-	vanished bool     // its queue was deleted; it is empty
+	// takenOver counts messages that took the place of another one with their key.
+	takenOver uint64
+	vanished  bool // its queue was deleted; it is empty
 
 	producers calls[pushAnswer]
 	consumers calls[[]handedOut]
@@ -105,6 +107,13 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 		Holder:      p.holders.name(e),
 		Repeat:      e.repeat(),
 		Ending:      e.ending(),
+		Letter:      e.isLetter(),
+		Suspicion:   past.suspicion,
+	}
+	if e.state != done {
+		r.DedupID, r.Remember = e.dedup(), e.remember()
+	} else {
+		r.Suspicion = store.Unsuspected
 	}
 	if e.state == leased {
 		r.Attempt = e.attempt()

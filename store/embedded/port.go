@@ -27,11 +27,6 @@ func (s *Store) Push(ctx context.Context, p store.Partition, r store.PushRequest
 }
 
 func (s *Store) pushTo(ctx context.Context, part *partition, r store.PushRequest) (results []store.PushResult, err error) {
-	for i := range r.Messages {
-		if err := part.repartitioned(r.Messages[i].Of); err != nil {
-			return nil, err
-		}
-	}
 	var refused error
 	err = s.change(ctx, part, pushEffort(&r), func(now instant) { results, refused = part.push(r, now) })
 	if err := cmp.Or(refused, err); err != nil {
@@ -243,6 +238,34 @@ func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeReque
 	return result, nil
 }
 
+// Restore stores messages of another store. O(n log N).
+func (s *Store) Restore(ctx context.Context, p store.Partition, r store.RestoreRequest) ([]store.Code, error) {
+	if err := s.usable(ctx, p.Validate(), r.Validate()); err != nil {
+		return nil, err
+	}
+	for {
+		if s.missing(p.Queue) {
+			return nil, notFound(p.Queue)
+		}
+		codes, err := s.restoreTo(ctx, s.makePartition(p), r)
+		if err != errVanished { //nolint:errorlint // it is never wrapped
+			return codes, err
+		}
+	}
+}
+
+func (s *Store) restoreTo(ctx context.Context, part *partition, r store.RestoreRequest) (codes []store.Code, err error) {
+	if err := part.repartitioned(r.Of); err != nil {
+		return nil, err
+	}
+	var refused error
+	err = s.change(ctx, part, restoreEffort(&r), func(now instant) { codes, refused = part.restore(r, now) })
+	if err := cmp.Or(refused, err); err != nil {
+		return nil, err
+	}
+	return codes, nil
+}
+
 // Configure changes or reads a queue's settings. Claims that begin after it returned
 // obey them.
 func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (store.Settings, error) {
@@ -253,7 +276,7 @@ func (s *Store) Configure(ctx context.Context, queue string, c store.Change) (st
 	if err != nil {
 		return store.Settings{}, err
 	}
-	if c.Paused != nil && !*c.Paused {
+	if c.Partitions != nil || c.Paused != nil && !*c.Paused { // consumers look at once
 		for i := range settings.Partitions {
 			s.watchers.notify(queue, store.Event{Kind: store.EventWake, Partition: i})
 		}

@@ -35,6 +35,14 @@ func (p *partition) push(r store.PushRequest, now instant) ([]store.PushResult, 
 	if novelty == repeated {
 		return answer.again(), nil
 	}
+	// Under the partition's mutex: once a client that knows of a growth was answered, messages that were
+	// routed by the number of partitions before are refused.
+	for i := range r.Messages {
+		err := p.repartitioned(r.Messages[i].Of)
+		if novelty == fresh && err != nil {
+			return nil, err
+		}
+	}
 	if err := p.comparable(r.Messages); err != nil && novelty == fresh {
 		return nil, err
 	}
@@ -79,6 +87,7 @@ func (p *partition) pushOne(m *store.Message, now instant) store.PushResult {
 		return store.PushResult{Code: store.CodeKnown, Holder: id}
 	}
 	f := p.planFor(m, p.byKey[m.Key], p.full(0), now)
+	f.holdOnly(m)
 	if f.result.Code == store.CodeDuplicate {
 		p.count(countDuplicates)
 	}
@@ -130,6 +139,14 @@ func (p *partition) planFor(m *store.Message, holder *entry, full bool, now inst
 	return f
 }
 
+// holdOnly changes the plan for a message that takes the place of none, if it must (OnlyHeld).
+func (f *plan) holdOnly(m *store.Message) {
+	alone := f.declares == nil && f.evicts == nil
+	if m.OnlyHeld && alone && (f.result.Code == store.CodeOK || f.result.Code == store.CodeFull) {
+		f.result = store.PushResult{Code: store.CodeMoved}
+	}
+}
+
 // givesWay reports whether the holder of a key, nil if there is none, gives it to a new
 // message, and is removed, and what that counts as.
 func givesWay(holder *entry, replace bool, now instant) (why counter, ok bool) {
@@ -152,6 +169,7 @@ func (p *partition) carryOut(m *store.Message, f plan, now instant) {
 		p.declare(f.declares, m, f.due)
 		return
 	case f.evicts != nil:
+		p.takenOver++
 		p.count(f.counts)
 		p.remove(f.evicts, now)
 	}

@@ -41,15 +41,14 @@ func (q *queue) makePartitions() {
 
 func (q *queue) load() store.Settings { return *q.settings.Load() }
 
-// changed returns the settings with a change. The number of partitions can only be
-// chosen when a queue is made, because a key's partition depends on it.
+// changed returns the settings with a change.
 func changed(s store.Settings, c store.Change, exists bool) (store.Settings, error) {
+	set(&s.From, c.From)
+	set(&s.Drained, c.Drained)
 	if c.Partitions != nil && *c.Partitions != s.Partitions {
-		if exists {
-			return s, &store.Error{Field: "partitions", Err: fmt.Errorf(
-				"%d is not what the queue was made with, %d: %w", *c.Partitions, s.Partitions, store.ErrInvalid)}
+		if err := grow(&s, *c.Partitions, exists); err != nil {
+			return s, err
 		}
-		s.Partitions = *c.Partitions
 	}
 	set(&s.MaxBody, c.MaxBody)
 	set(&s.MaxMessages, c.MaxMessages)
@@ -64,6 +63,22 @@ func changed(s store.Settings, c store.Change, exists bool) (store.Settings, err
 	set(&s.BackoffMost, c.BackoffMost)
 	set(&s.DedupFor, c.DedupFor)
 	return s, nil
+}
+
+// grow changes the number of partitions.
+func grow(s *store.Settings, partitions int, exists bool) error {
+	switch {
+	case exists && partitions < s.Partitions:
+		return &store.Error{Field: "partitions", Err: fmt.Errorf("%d is fewer than the queue has, %d: %w",
+			partitions, s.Partitions, store.ErrInvalid)}
+	case s.From != 0:
+		return &store.Error{Field: "partitions", Err: fmt.Errorf("the queue is growing from %d to %d partitions: %w",
+			s.From, s.Partitions, store.ErrConflict)}
+	case exists:
+		s.From, s.Drained = s.Partitions, 0
+	}
+	s.Partitions = partitions
+	return nil
 }
 
 // set is for a field of a change, which is nil where nothing changes.
@@ -106,7 +121,7 @@ func (s *Store) configure(name string, c store.Change) (store.Settings, error) {
 }
 
 // settingsSize is how many bytes writeSettings appends, at most.
-const settingsSize = 32 + 2 + store.MaxQueueName + 13*10 + 1 + store.MaxCallerName
+const settingsSize = 32 + 2 + store.MaxQueueName + 15*10 + 1 + store.MaxCallerName
 
 // Known returns a queue's settings.
 func (s *Store) Known(queue string) (store.Settings, bool) {

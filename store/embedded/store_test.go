@@ -52,16 +52,19 @@ func TestClose_LaterCallsReturnErrClosed(t *testing.T) {
 	}
 }
 
-func TestCreate_NumberOfPartitionsIsFixed(t *testing.T) {
+func TestConfigure_NumberOfPartitionsGrowsOnly(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.push(message(1)) // makes the queue with one partition
 	n := 4
-	_, err := r.Configure(t.Context(), r.p.Queue, store.Change{Create: true, Partitions: &n})
-	wantInvalid(t, err, "partitions")
+	s, err := r.Configure(t.Context(), r.p.Queue, store.Change{Create: true, Partitions: &n})
+	r.must(err)
+	if s.Partitions != 4 || s.From != 1 {
+		t.Errorf("%+v", s)
+	}
 	n = 1
 	_, err = r.Configure(t.Context(), r.p.Queue, store.Change{Partitions: &n})
-	r.must(err)
+	wantInvalid(t, err, "partitions")
 }
 
 func TestPartition_EmptyFreesItsMaps(t *testing.T) {

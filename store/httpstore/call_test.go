@@ -66,7 +66,7 @@ func TestCall_ErrorsOfTheServer(t *testing.T) {
 			want: store.ErrInvalid, field: "token", text: "the server is read-only",
 		},
 		"field, value and limit": {
-			status: 400, kind: problem, body: `{"status":400,"code":"invalid","field":"body_limit","detail":"body limit: -1 is negative: invalid argument"}`,
+			status: 400, kind: problem, body: `{"status":400,"code":"invalid","field":"body_limit","value":"-1","limit":"0 or more","detail":"body limit: -1 is negative: invalid argument"}`,
 			want: store.ErrInvalid, field: "body limit", text: "body limit: -1 is negative: invalid argument",
 		},
 		"large body": {
@@ -114,8 +114,12 @@ func TestCall_ErrorsOfTheServer(t *testing.T) {
 			if !errors.Is(err, test.want) || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), test.text) {
 				t.Errorf("%v, want %v with %q", err, test.want, test.text)
 			}
-			if e, ok := errors.AsType[*store.Error](err); test.field != "" && (!ok || e.Field != test.field) {
+			e, ok := errors.AsType[*store.Error](err)
+			if test.field != "" && (!ok || e.Field != test.field) {
 				t.Errorf("%+v, want the field %q", err, test.field)
+			}
+			if test.field == "body limit" && (e.Value != "-1" || e.Limit != "0 or more") {
+				t.Errorf("value %q, limit %q, want those of the server", e.Value, e.Limit)
 			}
 			if again := calls.Load() > 1; again != test.repeated {
 				t.Errorf("%d calls", calls.Load())

@@ -91,6 +91,11 @@ func (s *Store) Forecast(ctx context.Context, p store.Partition, r store.Forecas
 	return onPartition[store.Forecast](ctx, s, wire.Forecast, p, r)
 }
 
+// Names implements store.Store.
+func (s *Store) Names(ctx context.Context, p store.Partition, r store.NamesRequest) (store.Names, error) {
+	return onPartition[store.Names](ctx, s, wire.Names, p, r)
+}
+
 // Queues implements store.Store.
 func (s *Store) Queues(ctx context.Context) ([]string, error) {
 	return onQueue[[]string](ctx, s, wire.Queues, "", wire.None{}, nil)
@@ -104,6 +109,11 @@ func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveR
 // Purge implements store.Store.
 func (s *Store) Purge(ctx context.Context, p store.Partition, r store.PurgeRequest) (store.PurgeResult, error) {
 	return onPartition[store.PurgeResult](ctx, s, wire.Purge, p, r)
+}
+
+// Restore implements store.Store.
+func (s *Store) Restore(ctx context.Context, p store.Partition, r store.RestoreRequest) ([]store.Code, error) {
+	return onPartition[[]store.Code](ctx, s, wire.Restore, p, r)
 }
 
 // Configure implements store.Store.

@@ -17,6 +17,8 @@ type problem struct {
 	Code   string `json:"code"`
 	Detail string `json:"detail"`
 	Field  string `json:"field"`
+	Value  string `json:"value"`
+	Limit  string `json:"limit"`
 	Holder string `json:"holder"`
 }
 
@@ -26,7 +28,7 @@ func kindOf(code string) error {
 		"invalid": store.ErrInvalid, "too_large": store.ErrTooLarge, "not_found": store.ErrNotFound,
 		"conflict": store.ErrConflict, "repartitioned": store.ErrRepartitioned, "exists": store.ErrExists, "not_empty": store.ErrNotEmpty,
 		"duplicate": store.ErrDuplicate, "queue_full": store.ErrQueueFull, "not_replicated": store.ErrNotReplicated,
-		"running": store.ErrRunning, "dead": store.ErrDead, "paused": store.ErrPaused,
+		"running": store.ErrRunning, "dead": store.ErrDead, "paused": store.ErrPaused, "not_paused": store.ErrNotPaused,
 		"lease_lost": store.ErrLeaseLost, "cancelled": store.ErrCancelled, "corrupt": store.ErrCorrupt,
 	}[code]
 }
@@ -75,7 +77,7 @@ func (p problem) err(of error) error {
 	if field == "" && p.Holder == "" {
 		return of
 	}
-	return &store.Error{Field: field, Holder: p.Holder, Err: of}
+	return &store.Error{Field: field, Value: p.Value, Limit: p.Limit, Holder: p.Holder, Err: of}
 }
 
 // serverError is an error with the text that it has on the server.

@@ -75,7 +75,7 @@ func parseCheckCursor(s string) (part, at, skip string, err error) {
 	_, badAt := strconv.ParseUint(at, 10, 64)
 	_, badSkip := strconv.ParseUint(skip, 10, 32)
 	if badAt != nil || badSkip != nil || !slices.Contains(checkParts(), part) {
-		return "", "", "", store.Invalid("cursor", "%+.64q is not a cursor", s)
+		return "", "", "", store.Unfit("cursor", s, " is not a cursor")
 	}
 	return part, at, skip, nil
 }

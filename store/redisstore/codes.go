@@ -111,7 +111,7 @@ func readExceptions(text string, results []store.PushResult) error {
 	for ; len(words) > 0; words = words[3:] {
 		i, badIndex := strconv.Atoi(words[0])
 		code, badCode := strconv.Atoi(words[1])
-		if badIndex != nil || badCode != nil || i < 1 || i > len(results) || code < 0 || code > int(store.CodeKnown) {
+		if badIndex != nil || badCode != nil || i < 1 || i > len(results) || code < 0 || code > int(store.CodeMoved) {
 			return unexpected(text)
 		}
 		results[i-1].Code = store.Code(code)

@@ -150,7 +150,7 @@ func (d *deletion) remove(ctx context.Context) error {
 		p := d.partition(i)
 		err := d.runRemoval(ctx, call{
 			op: "delete", queue: d.queue, script: d.scripts["deletepartition"], keys: d.partitionKeys(p, allKeys),
-			args: []any{d.eventsChannel(d.queue), eventText(store.Event{Kind: store.EventReset, Partition: p.Index}), version, bit(d.force), ttl},
+			args: []any{d.eventsChannel(p), eventText(store.Event{Kind: store.EventReset, Partition: p.Index}), version, bit(d.force), ttl},
 		})
 		if err != nil {
 			return err

@@ -60,8 +60,9 @@ func ofInfo(info map[string]string) []store.Finding {
 
 func ofVersion(info map[string]string) store.Finding {
 	f := store.Finding{Check: "version", Found: info["redis_version"]}
-	if old(info["redis_version"]) {
-		f.Level, f.Fix = store.Fail, "install Redis 6.2 or newer: older ones lack commands that the scripts use"
+	if oldest := oldestVersion(info["cluster_enabled"] == "1"); before(f.Found, oldest) {
+		f.Level = store.Fail
+		f.Fix = fmt.Sprintf("install Redis %d.%d or newer: older ones lack commands that the scripts use", oldest.major, oldest.minor)
 	}
 	return f
 }

@@ -12,7 +12,7 @@ import (
 )
 
 // errTooOld is the error of a server that repeating a call will not make newer.
-var errTooOld = errors.New("too old, want 6.2 or newer")
+var errTooOld = errors.New("too old")
 
 // errNoMaster is the error of a Cluster that has no master yet.
 var errNoMaster = errors.New("the cluster has no masters")

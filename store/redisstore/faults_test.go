@@ -236,36 +236,47 @@ func TestOpen_WarnsOfTheServersSettings(t *testing.T) {
 
 func TestOpen_OldVersionsAreRecognized(t *testing.T) {
 	t.Parallel()
-	for version, want := range map[string]bool{
-		"5.0.14": true, "6.0.16": true, "6.2.0": false, "7.0.15": false, "8.1": false, "": false, "x.y": false,
+	for text, want := range map[string][2]bool{ // too old for one server, and for a Cluster
+		"5.0.14": {true, true}, "6.0.16": {true, true}, "6.2.0": {false, true}, "7.0.15": {}, "8.1": {}, "": {}, "x.y": {},
 	} {
-		if got := old(version); got != want {
-			t.Errorf("old(%q) = %t, want %t", version, got, want)
+		if got := [2]bool{before(text, oldestVersion(false)), before(text, oldestVersion(true))}; got != want {
+			t.Errorf("%q is too old: %t, want %t", text, got, want)
 		}
+	}
+}
+
+// allow makes a user with the documented permissions, which begin after each of texts and end with
+// the line.
+func allow(t *testing.T, admin *redis.Client, texts ...string) {
+	t.Helper()
+	command := []any{"ACL", "SETUSER", "dueq"}
+	for _, text := range texts {
+		_, line, found := strings.Cut(renderDoc(t), text)
+		if !found {
+			t.Fatalf("docs/REDIS.md does not have %q", text)
+		}
+		line, _, _ = strings.Cut(line, "\n")
+		for _, word := range strings.Fields(line) {
+			command = append(command, word)
+		}
+	}
+	if err := admin.Do(t.Context(), command...).Err(); err != nil {
+		t.Fatal(err)
 	}
 }
 
 func TestDoc_DocumentedACLIsEnough(t *testing.T) {
 	t.Parallel()
-	head := renderDoc(t)
-	_, line, _ := strings.Cut(head, "ACL SETUSER dueq ")
-	line, _, _ = strings.Cut(line, "\n")
 	server := redistest.Start(t)
 	admin := server.Client(t)
-	command := []any{"ACL", "SETUSER", "dueq"}
-	for _, word := range strings.Fields(line) {
-		command = append(command, word)
-	}
-	if err := admin.Do(t.Context(), command...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	allow(t, admin, "ACL SETUSER dueq ")
 	options := server.Options()
 	options.Username, options.Password = "dueq", "PASSWORD"
 	rdb := redis.NewClient(options)
 	t.Cleanup(func() { _ = rdb.Close() })
 	r := newRigWith(t, rdb, Config{Prefix: "dueq", Logger: quiet()})
 	everything(r)
-	r.must(r.Store.rdb.Publish(r.ctx(), r.eventsChannel("q"), "wake 0").Err())
+	r.must(r.Store.rdb.Publish(r.ctx(), r.eventsChannel(r.p), "wake 0").Err())
 	denied, err := admin.Do(t.Context(), "ACL", "LOG").Slice()
 	r.must(err)
 	r.want("denied", denied, []any{})

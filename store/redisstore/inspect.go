@@ -165,8 +165,8 @@ func (s *Store) inspectServer(ctx context.Context, server redis.Cmdable) error {
 		return err
 	}
 	fields := infoFields(info)
-	if old(fields["redis_version"]) {
-		return fmt.Errorf("redis %s is %w", fields["redis_version"], errTooOld)
+	if oldest := oldestVersion(s.sharded); before(fields["redis_version"], oldest) {
+		return fmt.Errorf("redis %s is %w, want %d.%d or newer", fields["redis_version"], errTooOld, oldest.major, oldest.minor)
 	}
 	s.warn(ctx, fields)
 	return nil
@@ -198,14 +198,26 @@ func infoFields(info string) map[string]string {
 	return fields
 }
 
-// old reports whether a version is below 6.2. One that cannot be read is not: forks
-// number theirs as they like.
-func old(version string) bool {
-	first, rest, _ := strings.Cut(version, ".")
+// version of a server.
+type version struct{ major, minor int }
+
+// oldestVersion returns the oldest that has the commands that dueq uses: channels are in slots of a
+// Cluster since 7.0.
+func oldestVersion(sharded bool) version {
+	if sharded {
+		return version{7, 0}
+	}
+	return version{6, 2}
+}
+
+// before reports whether a version is below another. One that cannot be read is not: forks number
+// theirs as they like.
+func before(text string, other version) bool {
+	first, rest, _ := strings.Cut(text, ".")
 	second, _, _ := strings.Cut(rest, ".")
 	major, err := strconv.Atoi(first)
 	minor, err2 := strconv.Atoi(second)
-	return err == nil && err2 == nil && (major < 6 || major == 6 && minor < 2)
+	return err == nil && err2 == nil && (major < other.major || major == other.major && minor < other.minor)
 }
 
 // Now implements store.Store: the clock of the server that has the partition.

@@ -59,9 +59,14 @@ func (s *Store) clientsKeys() clientsKeys {
 // queuesKey is a set: the names of all queues.
 func (s *Store) queuesKey() string { return s.config.Prefix + ":queues" }
 
-// eventsChannel carries "wake p", "stop p id", "help p n", "left p" and "reset p".
-func (s *Store) eventsChannel(queue string) string {
-	return s.config.Prefix + ":{" + queue + "}:events"
+// eventsChannel carries "wake p", "stop p id", "help p n", "left p" and "reset p". A queue has one
+// channel. On a Cluster each partition has one, in its slot, and the scripts publish with SPUBLISH,
+// whose messages do not leave the master and its replicas: PUBLISH sends them to all nodes.
+func (s *Store) eventsChannel(p store.Partition) string {
+	if s.sharded {
+		return s.config.Prefix + ":{" + p.Queue + ":" + strconv.Itoa(p.Index) + "}:events"
+	}
+	return s.config.Prefix + ":{" + p.Queue + "}:events"
 }
 
 func wakeEvent(p store.Partition) string { return "wake " + strconv.Itoa(p.Index) }

@@ -66,7 +66,7 @@ func TestDeletePartition_RefusesMessages(t *testing.T) {
 	remove := func(version int64, force string) any {
 		got, err := r.run(r.ctx(), call{
 			op: "test", queue: "q", script: r.scripts["deletepartition"], keys: r.partitionKeys(r.p, allKeys),
-			args: []any{r.eventsChannel("q"), wakeEvent(r.p), version, force, 60},
+			args: []any{r.eventsChannel(r.p), wakeEvent(r.p), version, force, 60},
 		})
 		r.must(err)
 		return got

@@ -50,6 +50,11 @@ func (s *Store) Known(queue string) (store.Settings, bool) {
 
 // remember keeps settings that a server has, unless later ones are known.
 func (s *Store) remember(queue string, settings queueSettings) {
+	s.keep(queue, settings)
+	s.hub.grow(queue, settings.Partitions)
+}
+
+func (s *Store) keep(queue string, settings queueSettings) {
 	found := &knownSettings{queueSettings: settings}
 	s.confirm(found)
 	for {

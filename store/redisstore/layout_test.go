@@ -85,7 +85,7 @@ func TestNextArgs_Layout(t *testing.T) {
 		"2", " 2 0", "27",
 		a.String(), first, b.String(), second,
 		"5", "@900", "k", "", "0", "7", "0", "0", "0", "0", "", "",
-		held.String() + ":2", held.String(),
+		held.String() + ":2", held.String(), "0",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q\nwant %q", got, want)
@@ -158,9 +158,9 @@ func TestNumberedArgs_Layout(t *testing.T) {
 			},
 		},
 		{
-			"redrive", s.redriveArgs(p, store.RedriveRequest{Caller: "c", Number: 4, Items: items}, 1),
+			"redrive", s.redriveArgs(p, store.RedriveRequest{Caller: "c", Number: 4, Items: items, Of: 7}, 1),
 			[]string{
-				"dueq:{q}:events", "wake 3", "c", "00000000000000000004", "1", "2",
+				"dueq:{q}:events", "wake 3", "c", "00000000000000000004", "1", "2", "7",
 				a.String(), b.String(), "5", "0",
 			},
 		},
@@ -201,7 +201,7 @@ func TestReadAnswer(t *testing.T) {
 		{"half an exception", []any{int64(3), "1 9 - 3"}, corrupt, nil},
 		{"index 0", []any{int64(3), "0 9 -"}, corrupt, nil},
 		{"index behind the last", []any{int64(3), "4 9 -"}, corrupt, nil},
-		{"code unknown", []any{int64(3), "1 15 -"}, corrupt, nil},
+		{"code unknown", []any{int64(3), "1 16 -"}, corrupt, nil},
 		{"code is no number", []any{int64(3), "1 gone -"}, corrupt, nil},
 		{"not a list", "3", corrupt, nil},
 		{"nil", nil, corrupt, nil},
@@ -223,11 +223,11 @@ func TestReplies_RubbishIsCorrupt(t *testing.T) {
 	t.Parallel()
 	id, record := route.NewID(0).String(), string(encodeRecord(&store.Message{MaxAttempts: 1}))
 	get := func(at, history, size any) error {
-		_, err := readGet([]any{"ready", id, at, record, history, nil, nil, size, nil})
+		_, err := readGet([]any{"ready", id, at, record, history, nil, nil, size, nil, nil})
 		return err
 	}
 	list := func(more, score, size any) error {
-		_, err := readPage(store.Ready, []any{more, id, score, record, size, nil, nil, nil, nil})
+		_, err := readPage(store.Ready, []any{more, id, score, record, size, nil, nil, nil, nil, nil})
 		return err
 	}
 	settings := func(i int, value any) error {

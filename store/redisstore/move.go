@@ -19,7 +19,7 @@ const (
 )
 
 func (s *Store) setNumbered(args []any, p store.Partition, caller string, number uint64, from int) {
-	args[numberedChannel], args[numberedWake] = s.eventsChannel(p.Queue), wakeEvent(p)
+	args[numberedChannel], args[numberedWake] = s.eventsChannel(p), wakeEvent(p)
 	args[numberedCaller], args[numberedNumber], args[numberedFrom] = caller, sequence(number), from
 }
 
@@ -32,7 +32,7 @@ func (s *Store) Cancel(ctx context.Context, p store.Partition, r store.CancelReq
 	c := call{op: "cancel", queue: p.Queue, script: s.scripts["cancel"], keys: s.partitionKeys(p, allKeys)}
 	return codes(s.steps(ctx, c, len(r.Refs), store.CodeNotFound, func(from int) []any {
 		args := make([]any, 0, 6+len(r.Refs)-from)
-		args = append(args, s.eventsChannel(p.Queue), strconv.Itoa(p.Index), r.Caller, sequence(r.Number), from, bit(r.Dead))
+		args = append(args, s.eventsChannel(p), strconv.Itoa(p.Index), r.Caller, sequence(r.Number), from, bit(r.Dead))
 		for _, ref := range r.Refs[from:] {
 			args = append(args, refText(ref))
 		}
@@ -74,11 +74,11 @@ func (s *Store) Redrive(ctx context.Context, p store.Partition, r store.RedriveR
 }
 
 func (s *Store) redriveArgs(p store.Partition, r store.RedriveRequest, from int) []any {
-	const before = numberedCount + 1
+	const of, before = numberedCount + 1, numberedCount + 2
 	items, n := r.Items[from:], len(r.Items)-from
 	args := make([]any, before+2*n)
 	s.setNumbered(args, p, r.Caller, r.Number, from)
-	args[numberedCount] = n
+	args[numberedCount], args[of] = n, r.Of
 	for i, item := range items {
 		args[before+i], args[before+n+i] = item.ID.String(), item.Delay
 	}

@@ -55,7 +55,7 @@ func (s *Store) partArgs(p store.Partition, v store.Verdict, items []store.Settl
 	}
 	n := len(items)
 	args := make([]any, before+6*n)
-	args[settleCount], args[settleChannel], args[settleWake] = n, s.eventsChannel(p.Queue), wakeEvent(p)
+	args[settleCount], args[settleChannel], args[settleWake] = n, s.eventsChannel(p), wakeEvent(p)
 	args[settleFarthest], args[settleHow] = int64(store.MaxDelay), how
 	for i, item := range items {
 		args[before+i] = string(appendReceipt(nil, item.Receipt))

@@ -182,7 +182,7 @@ func columnsOf(messages []store.Message) int {
 		switch {
 		case m.Remember > 0 || !m.DedupID.IsZero():
 			return columnsRemembered
-		case m.Key != "" || m.TTL != 0:
+		case m.Key != "" || m.TTL != 0 || m.OnlyHeld:
 			columns = columnsKeys
 		case m.Due != first.Due || m.Delay != first.Delay:
 			columns = max(columns, columnsTimes)
@@ -195,7 +195,7 @@ func columnsOf(messages []store.Message) int {
 // that are about them.
 func (s *Store) appendMessages(args []any, p store.Partition, messages []store.Message, columns int) []any {
 	n, size, largest := len(messages), 0, 0
-	args[pushChannel], args[pushWake], args[pushFarthest] = s.eventsChannel(p.Queue), wakeEvent(p), int64(store.MaxDelay)
+	args[pushChannel], args[pushWake], args[pushFarthest] = s.eventsChannel(p), wakeEvent(p), int64(store.MaxDelay)
 	for i := range messages {
 		size += len(store.ID{})*2 + recordSize(&messages[i])
 	}
@@ -224,15 +224,26 @@ func (s *Store) appendMessages(args []any, p store.Partition, messages []store.M
 	return args
 }
 
-// appendKeys appends keys, then TTLs, then whether messages take a key from others.
+// appendKeys appends keys, then TTLs, then how messages take a key from others.
 func appendKeys(args []any, messages []store.Message) []any {
 	n, last := len(messages), len(args)
 	args = slices.Grow(args, 3*n)[:last+3*n]
 	for i := range messages {
 		m := &messages[i]
-		args[last+i], args[last+n+i], args[last+2*n+i] = m.Key, m.TTL, bit(m.Replace)
+		args[last+i], args[last+n+i], args[last+2*n+i] = m.Key, m.TTL, takes(m)
 	}
 	return args
+}
+
+// takes returns how a message takes a key from another.
+func takes(m *store.Message) string {
+	switch {
+	case m.OnlyHeld && m.Replace:
+		return "3"
+	case m.OnlyHeld:
+		return "2"
+	}
+	return bit(m.Replace)
 }
 
 // appendNames appends for how long messages are to be remembered, then their dedup ids.

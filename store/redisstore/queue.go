@@ -85,7 +85,7 @@ func (s *Store) configurePartition(ctx context.Context, op string, p store.Parti
 	got, err := s.run(ctx, call{
 		op: op, queue: p.Queue, script: s.scripts["configure"], keys: s.partitionKeys(p, allKeys),
 		args: append([]any{
-			s.eventsChannel(p.Queue), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.LivePerPartition(),
+			s.eventsChannel(p), wakeEvent(p), settings.Version, settings.Partitions, settings.ChangedBy, settings.LivePerPartition(),
 			kept(settings), keptDone(settings),
 		}, settingsValues(settings)...),
 	})

@@ -38,9 +38,9 @@ func (s *Store) Get(ctx context.Context, p store.Partition, ref store.Ref) (stor
 }
 
 // gotten is how many fields get answers for a message.
-const gotten = 9
+const gotten = 10
 
-// readGet reads {state, id, at, record, history, failure, cancel, body size, holder}.
+// readGet reads {state, id, at, record, history, failure, cancel, body size, holder, memory}.
 func readGet(fields []any) (store.Record, error) {
 	in := numbers{script: "get"}
 	r := store.Record{State: store.State(text(fields[0])), At: in.read("at", fields[2]), Holder: text(fields[8])}
@@ -50,6 +50,7 @@ func readGet(fields []any) (store.Record, error) {
 	if err := fillRecord(&r, text(fields[1]), text(fields[3]), fields[4:]); err != nil {
 		return store.Record{}, err
 	}
+	readMemory(&r, text(fields[9]))
 	r.BodySize = len(r.Body)
 	if fields[7] != nil {
 		r.BodySize = int(in.read("body size", fields[7]))
@@ -88,8 +89,17 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 		return err
 	}
 	r.Key, r.Headers, r.Body = got.key, got.headers, []byte(got.body)
-	r.MaxAttempts, r.Expiry, r.Repeat = got.maxAttempts, got.expiry, got.repeat
+	r.MaxAttempts, r.Expiry, r.Repeat, r.Letter = got.maxAttempts, got.expiry, got.repeat, got.letter
 	return nil
+}
+
+// readMemory reads "ms dedup", of a live message. What cannot be read is for Check to report.
+func readMemory(r *store.Record, memory string) {
+	span, name, _ := strings.Cut(memory, " ")
+	if n, err := strconv.ParseInt(span, 10, 64); err == nil {
+		r.Remember = n
+		_ = r.DedupID.UnmarshalText([]byte(name)) // as above
+	}
 }
 
 // readHistory reads "deliveries failures how": the deliveries with those of earlier occurrences, the
@@ -116,6 +126,13 @@ func readHistory(r *store.Record, history string) error {
 	}
 	if r.State == store.Done {
 		r.Ending = ending(words[2])
+		return nil
+	}
+	switch {
+	case strings.Contains(words[2], "u"):
+		r.Suspicion = store.Suspect
+	case strings.Contains(words[2], "c"):
+		r.Suspicion = store.Crashed
 	}
 	return nil
 }
@@ -162,12 +179,12 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 }
 
 // listed is how many fields a message has in the answer to a list.
-const listed = 8
+const listed = 9
 
 // aliasBits are those of the score of a lease that stand for its holder.
 const aliasBits = 10
 
-// readPage reads {more, member, score, record, body size, history, failure, cancel, holder, ...}.
+// readPage reads {more, member, score, record, body size, history, failure, cancel, holder, memory, ...}.
 func readPage(state store.State, fields []any) (out store.Page, err error) {
 	in := numbers{script: "list"}
 	more, fields := in.read("more", fields[0]) == 1, fields[1:]
@@ -185,6 +202,7 @@ func readPage(state store.State, fields []any) (out store.Page, err error) {
 		if err := fillRecord(&r, id, text(fields[2]), fields[4:]); err != nil && r.ID.IsZero() {
 			continue
 		}
+		readMemory(&r, text(fields[8]))
 		out.Records = append(out.Records, r)
 	}
 	return out, in.err
@@ -203,7 +221,7 @@ func parseCursor(s string) (score, member string, err error) {
 	score, member, ok := strings.Cut(string(b), " ")
 	broken := strings.ContainsAny(s, "\r\n") // which the decoder skips
 	if _, bad := strconv.ParseInt(score, 10, 64); err != nil || bad != nil || !ok || len(member) > 256 || broken {
-		return "", "", store.Invalid("cursor", "%+.64q is not a cursor", s)
+		return "", "", store.Unfit("cursor", s, " is not a cursor")
 	}
 	return score, member, nil
 }

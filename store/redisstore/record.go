@@ -81,6 +81,7 @@ type record struct {
 	repeat      string
 	maxAttempts int
 	expiry      int64
+	letter      bool
 }
 
 // decodeRecord reads a record, whose body may have been cut short. It never panics; an
@@ -92,7 +93,7 @@ func decodeRecord(s string) (record, error) {
 	if s[0] != recordVersion {
 		return record{}, fmt.Errorf("record format %d, this version reads %d: %w", s[0], recordVersion, store.ErrCorrupt)
 	}
-	r := record{maxAttempts: int(s[1]&^flags)<<8 | int(s[2])}
+	r := record{maxAttempts: int(s[1]&^flags)<<8 | int(s[2]), letter: s[1]&flagLetter != 0}
 	for i := 3; i < 9; i++ {
 		r.expiry = r.expiry<<8 | int64(s[i])
 	}

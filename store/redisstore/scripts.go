@@ -22,7 +22,16 @@ type script struct {
 }
 
 // library returns every script by name. It is put together once, at first use.
-var library = sync.OnceValue(func() map[string]*script {
+var library = sync.OnceValue(func() map[string]*script { return newLibrary(asWritten) })
+
+// shardedLibrary is the library for a Cluster, where events are published within the slot.
+var shardedLibrary = sync.OnceValue(func() map[string]*script {
+	return newLibrary(strings.NewReplacer("'PUBLISH'", "'SPUBLISH'"))
+})
+
+var asWritten = strings.NewReplacer()
+
+func newLibrary(changes *strings.Replacer) map[string]*script {
 	entries, err := scriptFiles.ReadDir("scripts")
 	if err != nil {
 		panic(err) // embedded, so it is there
@@ -30,16 +39,16 @@ var library = sync.OnceValue(func() map[string]*script {
 	scripts := map[string]*script{}
 	for _, e := range entries {
 		if name, ok := strings.CutSuffix(e.Name(), ".lua"); ok {
-			scripts[name] = newScript(name)
+			scripts[name] = newScript(name, changes)
 		}
 	}
 	return scripts
-})
+}
 
-// newScript puts the fragments that a script USES in place of the lines that say so: at
+// newScript applies changes to a script, and puts the fragments that a script USES in place of the lines that say so: at
 // its top, and where only the rest needs them, so that a call that ends before does not
 // pay for making their functions.
-func newScript(name string) *script {
+func newScript(name string, changes *strings.Replacer) *script {
 	var source strings.Builder
 	for line := range strings.Lines(readScript(name + ".lua")) {
 		for _, fragment := range usedIn(line) {
@@ -47,8 +56,9 @@ func newScript(name string) *script {
 		}
 		source.WriteString(withoutComments(line))
 	}
-	sum := sha1.Sum([]byte(source.String())) //nolint:gosec // not for security
-	return &script{name: name, sha: hex.EncodeToString(sum[:]), source: source.String()}
+	text := changes.Replace(source.String())
+	sum := sha1.Sum([]byte(text)) //nolint:gosec // not for security
+	return &script{name: name, sha: hex.EncodeToString(sum[:]), source: text}
 }
 
 func readScript(name string) string {

@@ -44,14 +44,14 @@ func settingsFields() []string {
 
 // settingsNames are those of lib/settings.lua.
 func settingsNames() []string {
-	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "history", "max_history", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for", "deleting"}
+	return []string{"max_body", "max_messages", "paused", "dead_retention", "max_dead", "history", "max_history", "max_attempts", "lease", "backoff_base", "backoff_most", "dedup_for", "from", "drained", "deleting"}
 }
 
 // settingsValues returns a value for each of settingsNames.
 func settingsValues(s queueSettings) []any {
 	return []any{
 		s.MaxBody, s.MaxMessages, bit(s.Paused), s.DeadRetention, s.MaxDead, s.History, s.MaxHistory, s.MaxAttempts, s.Lease,
-		s.BackoffBase, s.BackoffMost, s.DedupFor,
+		s.BackoffBase, s.BackoffMost, s.DedupFor, s.From, s.Drained,
 		s.deleting,
 	}
 }
@@ -63,7 +63,7 @@ func changedValues(c store.Change, deleting string) []any {
 		optional(c.MaxBody), optional(c.MaxMessages), optionalBit(c.Paused), optional(c.DeadRetention), optional(c.MaxDead),
 		optional(c.History), optional(c.MaxHistory),
 		optional(c.MaxAttempts), optional(c.Lease), optional(c.BackoffBase), optional(c.BackoffMost), optional(c.DedupFor),
-		deleting,
+		optional(c.From), optional(c.Drained), deleting,
 	}
 }
 
@@ -87,7 +87,7 @@ func readCopy(fields []any) (settings queueSettings, found bool, err error) {
 		&settings.MaxBody, &settings.MaxMessages, &settings.Paused, &settings.DeadRetention, &settings.MaxDead,
 		&settings.History, &settings.MaxHistory,
 		&settings.MaxAttempts, &settings.Lease, &settings.BackoffBase, &settings.BackoffMost, &settings.DedupFor,
-		&settings.deleting,
+		&settings.From, &settings.Drained, &settings.deleting,
 	} {
 		switch n := in.optional(settingsNames()[i], fields[4+i]); value := value.(type) {
 		case *int:
@@ -333,8 +333,11 @@ func readSettings(reply any, c store.Change) (queueSettings, bool, error) {
 	case status == -1:
 		return queueSettings{}, false, store.ErrNotFound
 	case status == -2 && len(fields) == 2 && c.Partitions != nil:
-		return queueSettings{}, false, fmt.Errorf("%d is not what the queue was made with, %s: %w",
+		return queueSettings{}, false, fmt.Errorf("%d is fewer than the queue has, %s: %w",
 			*c.Partitions, text(fields[1]), store.ErrInvalid)
+	case status == -5 && len(fields) == 3:
+		return queueSettings{}, false, fmt.Errorf("the queue is growing from %s to %s partitions: %w",
+			text(fields[1]), text(fields[2]), store.ErrConflict)
 	case status == -3 && len(fields) == 2:
 		return queueSettings{}, false, fmt.Errorf("version %s: %w", text(fields[1]), store.ErrConflict)
 	case status == -4:

@@ -76,7 +76,7 @@ func (s *Store) settleArgs(p store.Partition, v store.Verdict, items []store.Set
 	}
 	args := append(make([]any, 0, settleFarthest+argsOf(v)*len(items)), len(items))
 	if v != store.Reject {
-		args = append(args, s.eventsChannel(p.Queue), wakeEvent(p))
+		args = append(args, s.eventsChannel(p), wakeEvent(p))
 	}
 	args = appendReceipts(args, items)
 	if hasDelay(v) {
@@ -125,7 +125,7 @@ func (s *Store) againArgs(p store.Partition, items []store.Settlement) []any {
 	}
 	made, part := newTexts(2*n, size), []byte(nil)
 	args := make([]any, before+4*n)
-	args[settleCount], args[settleChannel], args[settleWake] = n, s.eventsChannel(p.Queue), wakeEvent(p)
+	args[settleCount], args[settleChannel], args[settleWake] = n, s.eventsChannel(p), wakeEvent(p)
 	args[settleFarthest] = int64(store.MaxDelay)
 	for i := range items {
 		next := items[i].Following()

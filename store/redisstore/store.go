@@ -1,5 +1,5 @@
-// Package redisstore keeps queues on Redis 6.2 or newer, or Valkey: one server,
-// Sentinel, or Cluster.
+// Package redisstore keeps queues on Redis or Valkey: one server or Sentinel from Redis 6.2
+// on, Cluster from 7.0 on.
 //
 // Every operation on a partition is one Lua script (scripts/*.lua), so it happens as a
 // whole. docs/REDIS.md describes the keys, the records and each script.
@@ -33,6 +33,7 @@ type Store struct {
 	owned   bool
 	config  Config
 	scripts map[string]*script
+	sharded bool // on a Cluster: events are published within their slot
 
 	pipelines *pipelines
 	hub       *hub
@@ -76,8 +77,12 @@ func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		rdb: rdb, config: c, scripts: library(), pipelines: newPipelines(rdb), closing: make(chan struct{}),
+		rdb: rdb, config: c, pipelines: newPipelines(rdb), closing: make(chan struct{}),
 		began: time.Now(), consumed: consumed{members: map[store.Member]bool{}},
+	}
+	s.scripts, s.sharded = library(), s.pipelines.cluster != nil
+	if s.sharded {
+		s.scripts = shardedLibrary()
 	}
 	s.tidy = s.newTidy()
 	s.hub = newHub(s)
@@ -102,13 +107,13 @@ func (s *Store) Close() error {
 func (c Config) validate() error {
 	switch {
 	case !regexp.MustCompile(`^[A-Za-z0-9._-]{1,32}$`).MatchString(c.Prefix):
-		return store.Invalid("prefix", "%.64q: want 1 to 32 letters, digits, '.', '_', '-'", c.Prefix)
+		return store.Unfit("prefix", c.Prefix, ": want 1 to 32 letters, digits, '.', '_', '-'")
 	case c.Replicas < 0:
-		return store.Invalid("replicas", "%d is negative", c.Replicas)
+		return store.Negative("replicas", c.Replicas)
 	case c.ReplicaTimeout < time.Millisecond:
 		return store.Invalid("replica timeout", "%s is less than 1 ms", c.ReplicaTimeout)
 	case c.PushTimeout < 0:
-		return store.Invalid("push timeout", "%s is negative", c.PushTimeout)
+		return store.Negative("push timeout", c.PushTimeout)
 	}
 	return nil
 }

@@ -45,17 +45,17 @@ func (c Config) with(u *redisurl.URL) (Config, error) {
 	}
 	if v, ok := u.Pop("replicas"); ok {
 		if c.Replicas, err = strconv.Atoi(v); err != nil || c.Replicas < 0 {
-			return c, store.Invalid("replicas", "%.20q is not a count", v)
+			return c, store.Unfit("replicas", v, " is not a count")
 		}
 	}
 	if v, ok := u.Pop("replica_timeout"); ok {
 		if c.ReplicaTimeout, err = time.ParseDuration(v); err != nil || c.ReplicaTimeout < 0 {
-			return c, store.Invalid("replica timeout", "%.20q is not a span such as 500ms", v)
+			return c, store.Unfit("replica timeout", v, " is not a span such as 500ms")
 		}
 	}
 	if v, ok := u.Pop("send_timeout"); ok {
 		if c.PushTimeout, err = time.ParseDuration(v); err != nil || c.PushTimeout <= 0 {
-			return c, store.Invalid("send timeout", "%.20q is not a span such as 2s", v)
+			return c, store.Unfit("send timeout", v, " is not a span such as 2s")
 		}
 	}
 	return c, nil

@@ -11,12 +11,14 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Watch implements store.Store. All watches of a Store share one connection, except that on a Cluster
-// each has its own, to the node with the slot of the channel: a node that hangs must not keep the
-// events of all queues. It returns nil when ctx ends and ErrClosed when the store is closed; whatever else happens it subscribes again. When
-// the server refuses that, as to a user without permission for the channel, it logs the
+// Watch implements store.Store. All watches of a Store share a connection to each server. It returns
+// nil when ctx ends and ErrClosed when the store is closed; whatever else happens it subscribes again.
+// When the server refuses that, as to a user without permission for the channel, it logs the
 // reason once and tries again each minute: events only shorten the time until a consumer
 // polls.
+//
+// On a Cluster each partition has a channel, in its slot, so its events come from its own master, and
+// one that hangs keeps no others. The channels are those of the partitions that the Store knows of.
 func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event)) error {
 	if err := store.ValidateQueue(queue); err != nil {
 		return err
@@ -24,12 +26,9 @@ func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event
 	if s.closed.Load() {
 		return store.ErrClosed
 	}
-	w, h := &watch{notify: notify}, s.hub
-	if s.pipelines.cluster != nil {
-		h = newHub(s)
-	}
-	h.add(queue, w) //nolint:contextcheck // the hub can be shared, and outlive this watch
-	defer h.remove(queue, w)
+	w := &watch{notify: notify}
+	s.hub.add(queue, s.watchedPartitions(ctx, queue), w) //nolint:contextcheck // the hub is shared, and outlives this watch
+	defer s.hub.remove(queue, w)
 	select {
 	case <-ctx.Done():
 		return nil
@@ -38,10 +37,27 @@ func (s *Store) Watch(ctx context.Context, queue string, notify func(store.Event
 	}
 }
 
-// refused reports whether err is an answer of the server that repeating does not change.
-func refused(err error) bool {
+// watchedPartitions returns how many partitions a queue has as far as is known; later changes reach
+// the hub when the Store gets to know them.
+func (s *Store) watchedPartitions(ctx context.Context, queue string) int {
+	if !s.sharded {
+		return store.DefaultPartitions
+	}
+	if known := s.recall(queue); known != nil {
+		return known.Partitions
+	}
+	settings, err := s.read(ctx, "watch", queue)
+	if err != nil { // there is no such queue yet, or its server does not answer
+		return store.DefaultPartitions
+	}
+	return settings.Partitions
+}
+
+// answer reports whether err is an answer of the server to a command, and not the end of the
+// connection.
+func answer(err error) bool {
 	var reply redis.Error
-	return errors.As(err, &reply) && !transient(err)
+	return errors.As(err, &reply)
 }
 
 // Notify implements store.Store. For a user without permission for the channel it does nothing:
@@ -50,11 +66,14 @@ func (s *Store) Notify(ctx context.Context, queue string, e store.Event) error {
 	if err := firstError(store.ValidateQueue(queue), e.ValidateNotice()); err != nil {
 		return err
 	}
-	channel := s.eventsChannel(queue)
+	channel := s.eventsChannel(store.Partition{Queue: queue, Index: e.Partition})
 	if err := s.start(ctx, "notify", queue, channel); err != nil {
 		return err
 	}
 	_, err := s.repeat(ctx, "notify", queue, func(int) (any, error) {
+		if s.sharded {
+			return s.rdb.SPublish(ctx, channel, eventText(e)).Result()
+		}
 		return s.rdb.Publish(ctx, channel, eventText(e)).Result()
 	})
 	if redis.HasErrorPrefix(err, "NOPERM") {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"runtime"
 	"strconv"
@@ -166,7 +165,7 @@ func TestWatch_EndsWithItsContextAndBeginsAgain(t *testing.T) {
 		cancel()
 		r.must(<-done)
 	}
-	for r.rdb.PubSubNumSub(r.ctx(), r.eventsChannel("q")).Val()[r.eventsChannel("q")] > 0 {
+	for r.rdb.PubSubNumSub(r.ctx(), r.eventsChannel(r.p)).Val()[r.eventsChannel(r.p)] > 0 {
 		runtime.Gosched()
 	}
 	stopOther()
@@ -205,31 +204,4 @@ func TestWatch_RefusedChannelDoesNotAffectOthers(t *testing.T) {
 		r.want("lines about "+queue, strings.Count(log.String(), queue), 1)
 	}
 	r.want("lines about the others", strings.Contains(log.String(), "good"), false)
-}
-
-// A subscription that goes to any master would depend on all of them.
-func TestWatch_OnAClusterAsksTheMasterOfTheChannel(t *testing.T) {
-	t.Parallel()
-	nodes := redistest.StartCluster(t, 3)
-	rdb := redistest.ClusterClient(t, nodes)
-	r := newRig(t, rdb)
-	ctx, stop := context.WithCancel(t.Context())
-	var watches sync.WaitGroup
-	for i := range 12 {
-		queue, listens := fmt.Sprint("q", i), make(chan store.Event, 10)
-		watches.Go(func() {
-			if err := r.Watch(ctx, queue, func(e store.Event) { listens <- e }); err != nil {
-				t.Error(err)
-			}
-		})
-		<-listens
-		channel := r.eventsChannel(queue)
-		master, err := rdb.MasterForKey(t.Context(), channel)
-		r.must(err)
-		channels, err := master.PubSubChannels(t.Context(), channel).Result()
-		r.must(err)
-		r.want("channels of "+queue+" on its master", len(channels), 1)
-	}
-	stop()
-	watches.Wait()
 }

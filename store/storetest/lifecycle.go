@@ -65,6 +65,14 @@ func (g *rig) calls() []call {
 			_, err := g.s.Purge(ctx, g.p, store.PurgeRequest{Caller: "m", Number: g.number("m"), State: store.Ready, All: true, Limit: 1})
 			return err
 		}},
+		{"restore", func(ctx context.Context) error {
+			r := store.Record{ID: id, State: store.Waiting, MaxAttempts: 1}
+			_, err := g.s.Restore(ctx, g.p, store.RestoreRequest{Messages: []store.Record{r}})
+			if errors.Is(err, store.ErrNotPaused) {
+				return nil // which it has found out
+			}
+			return err
+		}},
 		{"configure", func(ctx context.Context) error {
 			_, err := g.s.Configure(ctx, g.p.Queue, store.Change{Create: true})
 			return err

@@ -39,6 +39,10 @@ func (m *model) record(e *entry) store.Record {
 	r := store.Record{
 		ID: e.ID, Key: e.Key, Headers: e.Headers, Body: e.Body, BodySize: len(e.Body), State: m.stateOf(e), At: e.at,
 		MaxAttempts: e.MaxAttempts, Expiry: e.expiry, Attempt: e.deliveries, Earlier: e.earlier, Failures: e.failures, Snoozes: e.snoozes, LastFailure: e.text, Cancelling: e.stopping, Ending: e.how, Repeat: e.Repeat,
+		Letter: e.letter,
+	}
+	if e.state != store.Done {
+		r.Suspicion, r.DedupID, r.Remember = e.suspicion, e.DedupID, e.Remember
 	}
 	if e.state == store.Leased {
 		r.Attempt++

@@ -12,7 +12,7 @@ func settings() []testCase {
 	return []testCase{
 		{"Defaults", "", testDefaults},
 		{"ChangeWhatIsGiven", "", testConfigure},
-		{"PartitionsAreFixed", "", testPartitionsFixed},
+		{"PartitionsAreNeverFewer", "", testPartitionsNeverFewer},
 		{"PushMakesTheQueue", "", testPushMakesQueue},
 		{"PauseAndResume", "", testPause},
 		{"PausedBeforeTheFirstMessage", "", testPausedEmpty},
@@ -49,19 +49,21 @@ func testConfigure(g *rig) {
 	g.wantEqual("settings", g.stats().Settings, want)
 }
 
-func testPartitionsFixed(g *rig) {
+func testPartitionsNeverFewer(g *rig) {
 	g.configure(store.Change{Create: true, Partitions: pointer(3)})
 	g.configure(store.Change{Create: true, Partitions: pointer(3)})
-	_, err := g.s.Configure(g.t.Context(), g.p.Queue, store.Change{Partitions: pointer(5), Paused: pointer(true)})
-	g.wantInvalid("another number", err, store.ErrInvalid, "partitions", "3", "5")
+	_, err := g.s.Configure(g.t.Context(), g.p.Queue, store.Change{Partitions: pointer(2), Paused: pointer(true)})
+	g.wantInvalid("fewer", err, store.ErrInvalid, "partitions", "3", "2")
 	g.wantEqual("settings", g.configure(store.Change{}), store.Settings{Partitions: 3, MaxBody: store.DefaultMaxBody})
 }
 
 func testPushMakesQueue(g *rig) {
 	g.send()
 	g.wantEqual("settings", g.configure(store.Change{}), defaults)
-	_, err := g.s.Configure(g.t.Context(), g.p.Queue, store.Change{Create: true, Partitions: pointer(2)})
-	g.wantInvalid("another number", err, store.ErrInvalid, "partitions", "1", "2")
+	_, err := g.s.Configure(g.t.Context(), g.p.Queue, store.Change{If: store.IfMissing, Token: "t", Create: true, Partitions: pointer(2)})
+	if !errors.Is(err, store.ErrConflict) {
+		g.t.Fatalf("made again with another number: %v, want ErrConflict", err)
+	}
 	g.wantEqual("ready", g.stats().Ready, int64(1))
 }
 

@@ -19,13 +19,14 @@
 -- ARGV[9...] what lib/settings.lua lists | text | - | -
 -- RETURNS {} when they were taken over, or those that the partition has, which are later: {layout, version, partitions, changed_by, then what lib/settings.lua lists}
 -- CODES -
--- COST O(1); at most 17 redis.calls
+-- COST O(1); at most 18 redis.calls
 -- RETRY safe: a repetition sets the same
--- EMITS wake, when the partition is no longer paused
+-- EMITS wake, when the partition is no longer paused, or the queue has another number of partitions
 -- USES partition create settings
 if (tonumber(partition_version) or 0) > tonumber(ARGV[3]) then
   return redis.call('HMGET', KEYS[1], 'layout', 'version', 'partitions', 'changed_by', unpack(settings_names))
 end
+local partitions = redis.call('HGET', KEYS[1], 'partitions')
 redis.call('ZREM', KEYS[3], '-')
 if not partition_layout then create_partition() end
 local set, clear, paused = {'version', ARGV[3], 'partitions', ARGV[4]}, {'-'}, false
@@ -45,5 +46,7 @@ put('done', ARGV[8] == '' and partition_done_limits and '0 0' or ARGV[8])
 for i = 1, #settings_names do put(settings_names[i], ARGV[8 + i]) end
 redis.call('HSET', KEYS[1], unpack(set))
 redis.call('HDEL', KEYS[1], unpack(clear))
-if partition_paused and not paused then redis.pcall('PUBLISH', ARGV[1], ARGV[2]) end
+if partition_paused and not paused or partitions and partitions ~= ARGV[4] then
+  redis.pcall('PUBLISH', ARGV[1], ARGV[2])
+end
 return {}

@@ -8,14 +8,14 @@
 -- KEYS[6] calls hash
 -- KEYS[7] done zset
 -- KEYS[8] past hash
--- ARGV[1] state | text | - | scheduled, ready, leased, dead, done
+-- ARGV[1] state | text | - | scheduled, ready, waiting (both), leased, dead, done
 -- ARGV[2] limit | int | messages | 1 to 1000
 -- ARGV[3] body limit | int | bytes | of each body, from 0
 -- ARGV[4] score | int | - | of the last one seen, empty: from the beginning
 -- ARGV[5] member | text | - | the last one seen
--- RETURNS {more, then for each: member, score, record with its body cut, whole body's bytes, history, failure, cancel request, holder of a leased one}; the score is a time, ms, that of a leased one with the alias of its holder; the history of a done message ends with how it ended, a acked, c cancelled, e expired: more 1 when there is another page; what is missing is nil
+-- RETURNS {more, then for each: member, score, record with its body cut, whole body's bytes, history, failure, cancel request, holder of a leased one, for how long it is to be remembered and its dedup id}; the score is a time, ms, that of a leased one with the alias of its holder; the history of a done message ends with how it ended, a acked, c cancelled, e expired: more 1 when there is another page; what is missing is nil
 -- CODES -
--- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls, of leased ones 6, and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
+-- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls, of leased ones 6, one more where dedup ids or what is to be remembered are in use, and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
 -- RETRY safe: it changes nothing
 -- EMITS -
 -- USES partition clock record fields fetch history leased ranks past
@@ -35,7 +35,7 @@ local done = ARGV[1] == 'done'
 local function shelved(all, from, to) return redis.call('HMGET', KEYS[8], unpack(all, from, to)) end
 local recs, n = fetch_records(ids, done and shelved)
 ids = {unpack(ids, 1, n)}
-local histories, stopping, texts, sizes, holders = {}, {}, {}, {}, {}
+local histories, stopping, texts, sizes, holders, names = {}, {}, {}, {}, {}, {}
 if ARGV[1] == 'leased' then
   for i = 1, n do holders[i] = 'a:' .. found[2 * i] % 1024 end
   holders = redis.call('HMGET', KEYS[6], unpack(holders))
@@ -45,6 +45,7 @@ if done then
 else
   histories, stopping = history_read(ids), history_cancels(ids)
   if partition_tried > 0 then texts = redis.call('HMGET', KEYS[1], unpack(fields_of('f:', ids))) end
+  if partition_windows and n > 0 then names = redis.call('HMGET', KEYS[1], unpack(fields_of('w:', ids))) end
 end
 local out = {low + n < high and 1 or 0}
 for i = 1, n do
@@ -56,6 +57,6 @@ for i = 1, n do
   end
   out[o + 1], out[o + 2], out[o + 3], out[o + 4] = members[i], found[2 * i], record or false, size
   out[o + 5], out[o + 6] = histories[i] or false, texts[i] or false
-  out[o + 7], out[o + 8] = stopping[i] or false, holders[i] or false
+  out[o + 7], out[o + 8], out[o + 9] = stopping[i] or false, holders[i] or false, names[i] or false
 end
 return out

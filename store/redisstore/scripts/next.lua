@@ -18,10 +18,10 @@
 -- ARGV[8] items | int | receipts | 1 to 500
 -- ARGV[9] counts | text | messages | of each receipt, behind blanks
 -- ARGV[10] from | int | - | the index in ARGV of the first receipt
--- ARGV[11...] the messages as for push; the receipts | text, bytes; text; text, int, int; int, text; text | ms | a span is 0 to farthest
+-- ARGV[11...] the messages as for push; the receipts; of: the number of partitions by which messages with keys or dedup ids were routed, 0: there are none | text, bytes; text; text, int, int; int, text; text; int | ms | a span is 0 to farthest
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
--- CODES ok duplicate full too_far expires gone lease_lost
--- COST O(n log N), N the messages of the partition, n <= 500; 17 redis.calls for receipts and messages without keys, and one for each receipt that is not of a lease; with keys and the rest those of push and of ack. Reads the records of messages with keys, as ack does, and those that have the id of a message, as push does
+-- CODES ok duplicate full too_far expires gone lease_lost moved
+-- COST O(n log N), N the messages of the partition, n <= 500; 17 redis.calls for receipts and messages without keys, and one for each receipt that is not of a lease; with keys and the rest those of push and of ack, and one more. Reads the records of messages with keys, as ack does, and those that have the id of a message, as push does
 -- RETRY safe: a master issues no receipt twice; one whose message is gone is answered so if all that follows is there, or remembered
 -- EMITS wake, when the first due time becomes earlier
 -- USES partition code clock instant record receipt fields fetch history counter remembered remove state held wake answer largest index donelimits done livelimit
@@ -43,9 +43,13 @@ accept_load()
 -- Receipts are answered in their order: what becomes of one can be what the next one asks for.
 local receipts, mine, keys, leased, settled = {}, {}, {}, {}, {}
 for j, at in ipairs(held) do leased[ARGV[at]] = j end
+-- moved: messages with keys or dedup ids may belong to another partition, because the queue has grown.
+local of = ARGV[from + ARGV[8]]
+local moved = of ~= '0' and redis.call('HGET', KEYS[1], 'partitions') ~= of
 -- settle(): the code of the receipt ARGV[at], which is that of the j-th lease. Its
 -- message is gone before those that follow are looked at.
 local function settle(at, j)
+  if moved then return CODE_MOVED end
   local id = parents[j]
   local record = staged_records[id] or recs[id] -- a delivery before it may have declared it anew
   local _, _, key = record_parse(record)

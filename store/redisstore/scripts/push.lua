@@ -16,9 +16,9 @@
 -- ARGV[8] producer | text | - | 1 to 64 characters
 -- ARGV[9] number | decimal | - | 20 digits
 -- ARGV[10] version | int | ms | of the settings that the caller knows
--- ARGV[11...] n times id and record; then columns of n values: when: a span, or "@" and an instant, or once for all; keys, TTLs (0: none), replace (1 or 0); for how long to be remembered (0: not), dedup ids (can be empty) | text, bytes; text; text, int, int; int, text | ms | a span is 0 to farthest
+-- ARGV[11...] n times id and record; then columns of n values: when: a span, or "@" and an instant, or once for all; keys, TTLs (0: none), replace (1 or 0; 2 and 3 are 0 and 1 for a message that is stored only in the place of the one that has its key); for how long to be remembered (0: not), dedup ids (can be empty) | text, bytes; text; text, int, int; int, text | ms | a span is 0 to farthest
 -- RETURNS {done, exceptions}: done is n, or -2 when the call is older than the producer's last; exceptions "index code id" of each that is not OK, or is OK since another message was declared: the id of that or of the holder, "-" where there is none. {-3, version} when the partition has settings of that version, or 0 when there is no such partition: nothing was done
--- CODES ok duplicate conflict full too_far expires known
+-- CODES ok duplicate conflict full too_far expires known moved
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 or 9 redis.calls when they are new and none has a key; 2 when the messages are limited, 1 when a record is longer than all before it; where records may be long and one may be there already, up to 2 for each; for each that is declared up to 5, and 2 more; with windows or dedup ids 5 more, 1 for each dedup id that is known, and those of a claim where messages are replaced. Copies no more bytes than it is given
 -- RETRY safe: the producer's last number is kept with its answer, and ids that are live are not stored again
 -- EMITS wake, when the first due time becomes earlier

@@ -12,10 +12,11 @@
 -- ARGV[4] number | decimal | - | 20 digits
 -- ARGV[5] from | int | items | how many of the call's were done in steps before
 -- ARGV[6] n | int | items | 1 to 500
--- ARGV[7...] n ids, n delays | text, int | ms | delays from 0
+-- ARGV[7] of | int | - | the number of partitions by which those with keys belong here; 0: that is not known
+-- ARGV[8...] n ids, n delays | text, int | ms | delays from 0
 -- RETURNS {done, exceptions}: done how many of the call's items are done, -1 when there is no such partition, -2 when the call is older than the caller's last; exceptions "index code holder" of each that is not OK, "-" where there is no holder, the index counted in the whole call
--- CODES ok not_found duplicate
--- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 4 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
+-- CODES ok not_found duplicate moved
+-- COST O(n log N), N the messages of the partition, n <= 500; 13 redis.calls, with keys 5 more, one for each 128 messages, and at most 5 for each key. Reads the records of dead messages, 1.25 MiB at most, or 1 MiB and one larger record, and stops there
 -- RETRY safe: the caller's last number is kept with its answer, and a repetition returns that
 -- EMITS wake, when the first due time becomes earlier
 -- USES partition code clock instant calls record schedule fields fetch receipt history counter wake state index answer steps
@@ -24,7 +25,7 @@ clock_read()
 local repeated = steps_repeated()
 if repeated then return repeated end
 local n = tonumber(ARGV[6])
-local ids, was, earliest = {unpack(ARGV, 7, 6 + n)}, wake_first(), math.huge
+local ids, was, earliest = {unpack(ARGV, 8, 7 + n)}, wake_first(), math.huge
 local held, want, index, seen = redis.call('ZMSCORE', KEYS[5], unpack(ids)), {}, {}, {}
 for i = 1, n do
   if held[i] and not seen[ids[i]] then
@@ -43,13 +44,23 @@ local function holder(key)
   local where = owner[key] and 'due' or state_of(id)
   if where == 'due' or where == 'leased' then return id end
 end
+-- moves(): whether messages with keys may belong to another partition, because the queue grows.
+local moving = nil
+local function moves()
+  if moving == nil then
+    local now = redis.call('HMGET', KEYS[1], 'from', 'partitions')
+    moving = now[1] and now[2] ~= ARGV[7]
+  end
+  return moving
+end
 local function redrive(i, j)
   local id, _, expiry, key, _, repeats, name = want[j], record_parse(recs[j])
+  if key and key ~= '' and moves() then return CODE_MOVED end
   local other = key and key ~= '' and holder(key)
   if other then return CODE_DUPLICATE, other end
   local deliveries, _, how, doubt, _, _, earlier = history_parse(histories[j])
   if not histories[j] then fresh, how = fresh + 1, '-' end
-  local at = instant_after(ARGV[6 + n + i])
+  local at = instant_after(ARGV[7 + n + i])
   earliest = math.min(earliest, at)
   moved[#moved + 1] = id
   due[#due + 1], due[#due + 2] = instant_text(at), id

@@ -4,13 +4,13 @@
 -- ARGV[1] create | 1 or 0 | - | 1: make the queue if it is missing
 -- ARGV[2] if | int | ms | the version that the change was made to; -1: there must be no queue; 0: any
 -- ARGV[3] token | text | - | names the change; can be empty when ARGV[2] is 0
--- ARGV[4] partitions | int | - | 1 to 1024; empty: as it is
+-- ARGV[4] partitions | int | - | 1 to 1024; a queue that has fewer grows to it; empty: as it is
 -- ARGV[5] version | int | ms | of the latest settings that the caller has found elsewhere, which are taken over if they are later; 0: those of a new queue
 -- ARGV[6] partitions of those | int | - | 1 to 1024
 -- ARGV[7] changed_by of those | text | - | -
 -- ARGV[8] deleted | int | ms | version that a partition got when the queue was deleted; 0: the caller has found none
 -- ARGV[9...] what lib/settings.lua lists: first what the change makes of it (empty: as it is; of deleting, a span in ms), then what those have | text | - | -
--- RETURNS {status, version, partitions, changed_by, then what lib/settings.lua lists}: status 0 nothing changed, 1 changed, 2 made; {-1} no such queue; {-2, partitions} it has another number of partitions; {-3, version} it has another version; {-4} what the caller has found was deleted
+-- RETURNS {status, version, partitions, changed_by, then what lib/settings.lua lists}: status 0 nothing changed, 1 changed, 2 made; {-1} no such queue; {-2, partitions} it has more partitions; {-5, from, partitions} it grows to another number already; {-3, version} it has another version; {-4} what the caller has found was deleted
 -- CODES -
 -- COST O(1); at most 6 redis.calls
 -- RETRY safe: a repetition sets the same, or finds its token and changes nothing
@@ -36,11 +36,18 @@ if ARGV[2] ~= '0' and status ~= 2 and ARGV[2] ~= m[2] then
   again = m[4] == ARGV[3]
   if not again then return {-3, m[2]} end
 end
-if ARGV[4] ~= '' and ARGV[4] ~= m[3] then return {-2, m[3]} end
+local from = nil -- the number of partitions before, if it grows now
+if not again and ARGV[4] ~= '' and ARGV[4] ~= m[3] then
+  if tonumber(ARGV[4]) < tonumber(m[3]) then return {-2, m[3]} end
+  local already = m[4 + SETTINGS_FROM]
+  if already and already ~= '' and already ~= '0' then return {-5, already, m[3]} end
+  from, m[3] = m[3], ARGV[4]
+end
 -- What was found elsewhere keeps its version: it is the same settings.
 local changed, step = status == 2, 1
 for i = 1, #settings_names do
   local to = ARGV[8 + i]
+  if i == SETTINGS_FROM and from then to = from end
   m[4 + i] = m[4 + i] or '0'
   if settings_names[i] == 'deleting' and m[4 + i] ~= '0' then
     step = 2 -- the version between is that of what was removed already

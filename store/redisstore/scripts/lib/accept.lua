@@ -17,14 +17,18 @@ local function accept_message(i, id, record)
   local key, ttl, full = '', 0, livelimit_live >= livelimit_most
   if batch_keyed then key, ttl = ARGV[accept_keys + i], tonumber(ARGV[accept_ttls + i]) end
   if ttl > 0 and batch_due(i) >= clock_up + ttl then return CODE_EXPIRES end
-  if full and key == '' then return CODE_FULL end
+  -- 2 and 3: only in the place of the message that has the key, and 3 replaces that.
+  local how = batch_keyed and ARGV[accept_replaces + i] or '0'
+  local only = how == '2' or how == '3'
+  if key == '' and (only or full) then return only and CODE_MOVED or CODE_FULL end
   local repeats = string.byte(record, 2) >= 128 and schedule_of(record) or nil
   if repeats then
     local holder = declare_message(key, record, batch_due(i), repeats)
     if holder then return CODE_OK, holder end
   end
   if key ~= '' then
-    local holder, freed = keys_seize(key, ARGV[accept_replaces + i] == '1')
+    local holder, freed = keys_seize(key, how == '1' or how == '3')
+    if only and not holder and freed == 0 then return CODE_MOVED end
     if full and freed ~= 1 then return CODE_FULL end -- one that replaces another adds none
     if holder then return CODE_DUPLICATE, holder end
     livelimit_live = livelimit_live - freed

@@ -1,0 +1,84 @@
+package dueqhttp
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/store"
+)
+
+// failureGroups is a page of dead letters, counted by the text of their last failure.
+type failureGroups struct {
+	Matched int            `json:"matched"` // dead letters of this page that match
+	Groups  []failureGroup `json:"groups"`  // the largest first
+	Next    string         `json:"next,omitempty"`
+}
+
+// failureGroup are the dead letters of a page with the same last failure.
+type failureGroup struct {
+	Failure string `json:"failure"`
+	Count   int    `json:"count"`
+	First   string `json:"first"` // when the first of them died
+	Last    string `json:"last"`
+	ID      string `json:"id"` // of the one that died last
+}
+
+// serveFailures counts a page of dead letters by their last failure. It reads as many messages as a
+// page of a list, without their bodies: a caller who wants all reads page by page and adds.
+func serveFailures(c *call) error {
+	q, err := c.queue()
+	if err != nil {
+		return err
+	}
+	if err := c.onlyQuery("key", "header...", "failure", "died", "min_attempts", "cursor", "limit"); err != nil {
+		return err
+	}
+	query := c.r.URL.Query()
+	o := dueq.ListOptions{Cursor: query.Get("cursor")}
+	if o.Filter, err = queryFilter(query); err != nil {
+		return err
+	}
+	if o.Limit, err = number("limit", query.Get("limit")); err != nil {
+		return err
+	}
+	if query.Has("limit") && (o.Limit < 1 || o.Limit > store.MaxListLimit) {
+		return invalid("limit", "%d is outside 1 to %d", o.Limit, store.MaxListLimit)
+	}
+	o.Filter.State = dueq.Dead
+	page, err := q.List(c.r.Context(), o)
+	if err != nil {
+		return err
+	}
+	return c.answer(http.StatusOK, failureGroups{Groups: groupFailures(page.Records), Matched: len(page.Records), Next: page.Next})
+}
+
+// groupFailures counts records by their last failure.
+func groupFailures(records []dueq.Record) []failureGroup {
+	places := map[string]int{}
+	groups := []failureGroup{}
+	for i := range records {
+		r := &records[i]
+		died := timestamp(r.At)
+		at, known := places[r.LastFailure]
+		if !known {
+			at = len(groups)
+			places[r.LastFailure] = at
+			groups = append(groups, failureGroup{Failure: r.LastFailure, First: died, Last: died, ID: r.ID})
+		}
+		g := &groups[at]
+		g.Count++
+		g.First = min(g.First, died) // instants of the same length, in the same zone
+		if died > g.Last {
+			g.Last, g.ID = died, r.ID
+		}
+	}
+	slices.SortFunc(groups, func(a, b failureGroup) int {
+		if a.Count != b.Count {
+			return b.Count - a.Count
+		}
+		return strings.Compare(a.Failure, b.Failure)
+	})
+	return groups
+}
