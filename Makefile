@@ -57,7 +57,7 @@ generate: ## regenerate docs/REDIS.md from the headers of the Lua scripts, and t
 fuzz: ## fuzz every decoder for FUZZTIME each, two at a time
 	@set -o pipefail; for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
 	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$pkg/*_test.go | sed "s,func \(.*\),$$pkg ^\1\$$,"; done | \
-	  xargs -P 2 -L 1 bash -c '$(GO) test -run "^$$" -parallel 1 -fuzz "$$1" -fuzztime $(FUZZTIME) "$$0"'
+	  xargs -P 2 -L 1 .ci/fuzz $(FUZZTIME)
 
 .PHONY: fault
 fault: deps ## kill -9 producers and consumers while flights are delivered, crash stores and disks, compare stores with a model, then check that nothing was lost
@@ -94,6 +94,11 @@ bench-page: ## write docs/COMPARISON.md, its plots and the README's table from a
 bench-engines: ## measure embedded stores beside each other
 	cd bench && $(GO) run ./cmd/engines $(ENGINEFLAGS)
 
+.PHONY: bench-http
+bench-http: ## measure dueq serve with clients in another process, about 2 min (HTTPFLAGS="-dir DIR": a store on that disk)
+	$(GO) build -o bin/dueq ./cmd/dueq
+	cd bench && $(GO) run ./cmd/http -dueq ../bin/dueq $(HTTPFLAGS)
+
 .PHONY: bench-go
 bench-go: deps ## run the Go benchmarks of single parts
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) . ./store/embedded
@@ -111,11 +116,26 @@ telemetry-test: ## vet and test the modules for metrics and traces, and the aler
 examples-test: ## vet the examples, and kill each at every step to see that nothing is lost
 	cd examples && $(GO) vet ./... && $(GO) test -timeout 5m ./...
 
+.PHONY: release
+release: ## build a release into dist/, without publishing it: make release VERSION=v1.2.3
+	$(GO) run ./internal/release "$(VERSION)"
+
+.PHONY: web
+web: bin/esbuild ## build the dashboard from web/ into dueqhttp/ui (needs npm)
+	web/build
+
+.PHONY: web-test
+web-test: bin/esbuild ## build the dashboard, compare it with what is committed, and use it in a real browser
+	@.ci/web
+
 .PHONY: verify
-verify: lint cross test race servers-test fuzz bench-test examples-test telemetry-test ## everything that must pass before a change lands
+verify: lint cross test race servers-test fuzz bench-test examples-test telemetry-test web-test ## everything that must pass before a change lands
 	$(GO) mod verify
 	@set -e; for dir in $(MODULES); do $(GO) -C $$dir mod tidy -diff; done
 	@git diff --exit-code -- docs/REDIS.md
+
+bin/esbuild: tools/go.mod tools/go.sum
+	cd tools && $(GO) build -o ../$@ github.com/evanw/esbuild/cmd/esbuild
 
 $(LINT): tools/go.mod tools/go.sum
 	cd tools && $(GO) build -o ../$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/transfer"
+	"github.com/dueq-dev/dueq/store"
 )
 
 // canary is a queue on which each operation is tried once.
@@ -107,15 +110,40 @@ func (c *canary) steps() []step {
 		{"redrive", true, func(ctx context.Context) error { _, err := c.queue.Redrive(ctx, dueq.Key(key)); return err }},
 		{"consume", false, c.consume},
 		{"cancel", false, func(ctx context.Context) error { return c.queue.Cancel(ctx, dueq.Key("recurring")) }},
+		{"read duties", false, func(ctx context.Context) error { // Consume reads them, too, if it lasts long enough
+			_, err := c.client.Store().Duties(ctx, []store.DutyRequest{{Queue: c.queue.Name(), Consumer: key, Partitions: 1}})
+			return err
+		}},
 		{"members", false, func(ctx context.Context) error { _, err := c.queue.Members(ctx); return err }},
 		{"stats", false, func(ctx context.Context) error { _, err := c.queue.Stats(ctx); return err }},
 		{"forecast", false, func(ctx context.Context) error { _, err := c.queue.Forecast(ctx, time.Minute, 1); return err }},
 		{"check", false, func(ctx context.Context) error { _, err := c.queue.Check(ctx); return err }},
+		{"list queues", false, func(ctx context.Context) error { _, err := c.client.Store().Queues(ctx); return err }},
+		{"notify consumers", false, func(ctx context.Context) error {
+			return c.client.Store().Notify(ctx, c.queue.Name(), store.Event{Kind: store.EventLeft})
+		}},
+		{"leave", false, func(ctx context.Context) error {
+			return c.client.Store().Leave(ctx, store.Partition{Queue: c.queue.Name()}, store.LeaveRequest{Consumers: []string{key}})
+		}},
+		{"export and import", false, c.move},
 		{"purge", false, func(ctx context.Context) error {
 			_, err := c.queue.Purge(ctx, dueq.Filter{State: dueq.Done}, nil)
 			return err
 		}},
 	}
+}
+
+// move exports the queue, deletes it and imports it.
+func (c *canary) move(ctx context.Context) error {
+	var whole bytes.Buffer
+	if _, err := transfer.Export(ctx, c.client.Store(), []string{c.queue.Name()}, &whole); err != nil {
+		return err
+	}
+	if err := c.remove(ctx); err != nil {
+		return err
+	}
+	_, err := transfer.Import(ctx, c.client.Store(), bytes.NewReader(whole.Bytes()), "", nil)
+	return err
 }
 
 func (c *canary) receive(ctx context.Context) error {

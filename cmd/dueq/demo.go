@@ -27,7 +27,8 @@ const (
 )
 
 func newDemo(a *app) *cobra.Command {
-	return &cobra.Command{
+	var web bool
+	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch two days of flights depart on time, in 10 seconds",
 		Long: `Replay two days of a real flight schedule in 10 seconds: every flight is a message that
@@ -36,8 +37,11 @@ must be delivered at its departure time and not earlier. It needs nothing at all
 (On a Redis of another machine both clocks must agree, since early and late are judged
 by the clock of this one.)
 
+With --web it takes 2 minutes, and its first line is the address of a dashboard, on which the
+flights depart. They begin when a browser shows it.
+
 The exit code is 1 if any message was early or lost.`,
-		Example: "  dueq demo\n  dueq demo --store redis://localhost:6379",
+		Example: "  dueq demo\n  dueq demo --web\n  dueq demo --store redis://localhost:6379",
 		Args:    cobra.NoArgs,
 		RunE: a.do(func(ctx context.Context, _ []string) error {
 			if a.storeURL() == "" {
@@ -45,10 +49,25 @@ The exit code is 1 if any message was early or lost.`,
 			}
 			a.logLevel = slog.LevelError + 1 // the demo shows its dead letters itself
 			return a.withClient(ctx, func(client *dueq.Client) error {
-				return a.demo(ctx, client.Queue(demoQueue), demoLength)
+				if !web {
+					return a.demo(ctx, client.Queue(demoQueue), demoLength)
+				}
+				return a.demoWeb(ctx, client, a.beside(), func(ctx context.Context) error {
+					return a.demo(ctx, client.Queue(demoQueue), webLength)
+				})
 			})
 		}),
 	}
+	cmd.Flags().BoolVar(&web, "web", false, "show it on a dashboard in the browser")
+	return cmd
+}
+
+// beside returns where to write what is no result: scripts read JSON on standard output.
+func (a *app) beside() io.Writer {
+	if a.output == formatJSON {
+		return a.err
+	}
+	return a.out
 }
 
 func (a *app) demo(ctx context.Context, q *dueq.Queue, length time.Duration) error {

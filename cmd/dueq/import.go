@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -47,9 +48,15 @@ func (r *importResult) err() error {
 
 func newImport(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import --queue NAME (FILE | -)",
-		Short: "Send messages from a file of JSON lines",
-		Long: `Send messages from a file of JSON lines, or from standard input. Each line is an object:
+		Use:   "import [--queue NAME] (FILE | -)",
+		Short: "Import an export, or send messages from a file of JSON lines",
+		Long: `Import what "dueq export" has written, from a file or from standard input: the queues are made
+with their settings, paused until all of their messages are there, and then as they were. The whole
+file is checked before anything is changed. An import that was interrupted is continued by importing
+the same file again; nothing is stored twice. A queue that exists is not changed, and the exit code
+is 4. With --queue only that queue is imported.
+
+Any other file is one of messages to send to a queue. Each line is an object:
 
   {"key": "order-42", "due": "2030-01-31T18:00:00Z", "body": {"order": 42}, "headers": {"h": "v"}}
   {"delay": "1d12h", "body": "any text"}
@@ -75,20 +82,40 @@ now, and all distances from it, and delays, are divided by N. Schedules are not 
 	}
 	var speed float64
 	cmd.Flags().Var(factor{&speed}, "speed", "replay: the first due time means now, distances are divided by this")
-	return a.onQueue(a.warned(cmd, always), func(ctx context.Context, q *dueq.Queue, args []string) error {
+	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (of an export, default: all of them)")
+	a.warned(cmd, always).RunE = a.do(func(ctx context.Context, args []string) error {
 		in, size, err := a.openInput(ctx, args[0])
 		if err != nil {
 			return err
 		}
 		defer func() { _ = in.Close() }() // it was only read
-		i := &importer{
-			queue: q, clock: replay{speed: speed, start: time.Now()}, result: importResult{Queue: q.Name()},
-			in:   jsonl.NewReader(in),
-			bad:  func(err error) { _, _ = fmt.Fprintln(a.err, oneLine(err, a.withToken(a.storeURL()))) }, // counted all the same
-			show: a.progress(q.Name(), size),
+		buffered := bufio.NewReader(in)
+		export, err := isExport(buffered)
+		switch {
+		case err != nil:
+			return err
+		case export && speed != 0:
+			return usage("--speed: is for messages to send, not for an export")
+		case !export && !cmd.Flags().Changed("queue"):
+			return usage("--queue: is missing, the file is no export")
 		}
-		return a.runImport(ctx, i)
+		return a.withClient(ctx, func(client *dueq.Client) error {
+			if export {
+				return a.restore(ctx, client, buffered, *queue)
+			}
+			return a.runImport(ctx, a.importer(client.Queue(*queue), buffered, size, speed))
+		})
 	})
+	return cmd
+}
+
+func (a *app) importer(q *dueq.Queue, in io.Reader, size int64, speed float64) *importer {
+	return &importer{
+		queue: q, clock: replay{speed: speed, start: time.Now()}, result: importResult{Queue: q.Name()},
+		in:   jsonl.NewReader(in),
+		bad:  func(err error) { _, _ = fmt.Fprintln(a.err, oneLine(err, a.withToken(a.storeURL()))) }, // counted all the same
+		show: a.progress(q.Name(), size),
+	}
 }
 
 func (a *app) runImport(ctx context.Context, i *importer) error {

@@ -18,6 +18,7 @@ import (
 type settingsResult struct {
 	Queue           string `json:"queue"`
 	Partitions      int    `json:"partitions"`
+	GrowingFrom     int    `json:"growing_from"`
 	Paused          bool   `json:"paused"`
 	MaxBody         int    `json:"max_body"`
 	MaxMessages     int64  `json:"max_messages"`
@@ -34,13 +35,21 @@ type settingsResult struct {
 
 func newSettingsResult(queue string, s dueq.Settings) settingsResult {
 	return settingsResult{
-		Queue: queue, Partitions: s.Partitions, Paused: s.Paused, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages,
+		Queue: queue, Partitions: s.Partitions, GrowingFrom: s.GrowingFrom, Paused: s.Paused, MaxBody: s.MaxBody, MaxMessages: s.MaxMessages,
 		DeadRetentionMS: s.DeadRetention.Milliseconds(), MaxDead: s.MaxDead,
 		HistoryMS: s.History.Milliseconds(), MaxHistory: s.MaxHistory,
 		MaxAttempts: s.MaxAttempts, LeaseMS: s.Lease.Milliseconds(),
 		BackoffBaseMS: s.Backoff.Base.Milliseconds(), BackoffMostMS: s.Backoff.Most.Milliseconds(),
 		DedupForMS: s.DedupFor.Milliseconds(),
 	}
+}
+
+// partitionsText returns the number of partitions, and the one from which it is growing.
+func partitionsText(partitions, from int) string {
+	if from == 0 {
+		return strconv.Itoa(partitions)
+	}
+	return fmt.Sprintf("%d, growing from %d", partitions, from)
 }
 
 func (r settingsResult) text() string {
@@ -58,7 +67,7 @@ func (r settingsResult) text() string {
 	}
 	return term.Table([]string{"SETTING", "VALUE"}, [][]string{
 		{"queue", r.Queue},
-		{"partitions", strconv.Itoa(r.Partitions)},
+		{"partitions", partitionsText(r.Partitions, r.GrowingFrom)},
 		{"paused", strconv.FormatBool(r.Paused)},
 		{"max body", fmt.Sprintf("%d bytes", r.MaxBody)},
 		{"max messages", number(r.MaxMessages, "no limit")},
@@ -94,7 +103,7 @@ first message or consumer, with the default settings.`,
 		Args: cobra.NoArgs,
 	}
 	var s dueq.Settings
-	cmd.Flags().IntVar(&s.Partitions, "partitions", 1, "parts of the queue, 1 to 1024; fixed once the queue exists")
+	cmd.Flags().IntVar(&s.Partitions, "partitions", 1, "parts of the queue, 1 to 1024")
 	settingsFlags(cmd.Flags(), &s)
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, _ []string) error {
 		if cmd.Flags().Changed("partitions") && s.Partitions < 1 {
@@ -146,10 +155,12 @@ func newQueueUpdate(a *app) *cobra.Command {
 		Use:   "update --queue NAME",
 		Short: "Change the settings of a queue",
 		Long: `Change those settings of a queue for which a flag is given, for all its producers and
-consumers. The number of partitions cannot be changed; see also "dueq pause".`,
+consumers; see also "dueq pause". A queue can get more partitions, not fewer: it is growing then,
+until its keys have moved to their partitions, and cannot get more before.`,
 		Args: cobra.NoArgs,
 	}
 	var given dueq.Settings
+	cmd.Flags().IntVar(&given.Partitions, "partitions", 0, "parts of the queue, up to 1024, not fewer than it has")
 	settingsFlags(cmd.Flags(), &given)
 	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, _ []string) error {
 		change, some := changedSettings(cmd.Flags(), &given)
@@ -168,6 +179,7 @@ consumers. The number of partitions cannot be changed; see also "dueq pause".`,
 // there is one.
 func changedSettings(flags *pflag.FlagSet, given *dueq.Settings) (change func(*dueq.Settings), some bool) {
 	set := map[string]func(*dueq.Settings){
+		"partitions":     func(s *dueq.Settings) { s.Partitions = given.Partitions },
 		"max-body":       func(s *dueq.Settings) { s.MaxBody = given.MaxBody },
 		"max-messages":   func(s *dueq.Settings) { s.MaxMessages = given.MaxMessages },
 		"dead-retention": func(s *dueq.Settings) { s.DeadRetention = given.DeadRetention },

@@ -241,7 +241,7 @@ func TestStats_JSON(t *testing.T) {
 	}
 	want := []string{
 		"queue", "partitions", "paused", "scheduled", "ready", "leased", "dead", "sent", "delivered", "acked", "nacked", "released", "rejected",
-		"lease_lost", "cancelled", "expired", "redriven", "duplicates", "oldest_ready_ms", "replaced", "purged", "dead_lettered", "consumers", "snoozed", "repeated", "dead_expired", "deduplicated", "forgotten", "remembered", "done",
+		"lease_lost", "cancelled", "expired", "redriven", "duplicates", "oldest_ready_ms", "replaced", "purged", "dead_lettered", "consumers", "snoozed", "repeated", "dead_expired", "deduplicated", "forgotten", "remembered", "done", "growing_from",
 	}
 	if got := fieldNames(t, raw[0]); !slices.Equal(got, want) {
 		t.Errorf("fields are %v, want %v", got, want)

@@ -55,6 +55,13 @@ func newRoot(a *app) *cobra.Command {
 		Long: `dueq is a delayed message queue: a message is sent now, becomes due later, and is
 delivered until a consumer acknowledges it or it runs out of attempts.
 
+  what is stuck, and why       dueq stats
+  who holds a message          dueq show key:order-42
+  how many become due when     dueq forecast
+  some dead messages again     dueq redrive --queue NAME --failure 503 --spread 10m
+  is the store fit             dueq doctor
+  what changes, as it changes  dueq top, dueq watch
+
 Start with "dueq demo", which needs no store. All other commands use the store in --store
 or in the environment variable DUEQ_STORE. Put a URL with a password in the variable,
 and the token of a server in DUEQ_TOKEN, because other users of a machine can read
@@ -74,11 +81,11 @@ unavailable, 6 refused (queue full).`,
 	flags.VarP(&choice{value: &a.output, of: []string{formatText, formatJSON}}, "output", "o", "text for people, json for scripts")
 	a.output = formatText
 	root.AddCommand(
-		newDemo(a), newSend(a), newImport(a), newReceive(a), newWork(a),
+		newDemo(a), newSend(a), newImport(a), newExport(a), newMigrate(a), newReceive(a), newWork(a),
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
 		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
 		newQueue(a),
-		newStats(a), newForecast(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a), newMan(a),
+		newStats(a), newTop(a), newWatch(a), newForecast(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a), newMan(a),
 	)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	a.complete(root)

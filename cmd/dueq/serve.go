@@ -44,10 +44,10 @@ func newServe(a *app) *cobra.Command {
 	var s serving
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the HTTP API, for programs in any language",
+		Short: "Serve the HTTP API and the dashboard",
 		Long: `Serve the queues of a store over HTTP until the process is asked to end (Ctrl-C, SIGTERM). Its URL is
-the only line on standard output; the log is on standard error. GET /v1/openapi.json describes
-the API.
+the only line on standard output; the log is on standard error. It has a dashboard for browsers;
+GET /v1/openapi.json describes the API for programs in any language.
 
 Without --token-file everybody who reaches the server may do everything, so it refuses to listen
 on an address that other machines can reach. "dueq token" makes tokens.

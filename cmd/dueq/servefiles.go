@@ -109,7 +109,7 @@ func (a *api) use(ctx context.Context, tokens []dueqhttp.Token) error {
 	ctx, stop := context.WithCancel(ctx)
 	options := a.options
 	options.Tokens, options.Stopping = tokens, ctx
-	handler, err := dueqhttp.Handler(a.client, &options) //nolint:contextcheck // each request has its own
+	handler, err := dueqhttp.UI(a.client, &options) //nolint:contextcheck // each request has its own
 	if err != nil {
 		stop()
 		return err

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -58,23 +60,68 @@ func countText(n int) string {
 const refHelp = `A message is named by the id that send printed, or as key:NAME by its key. A key names the
 message that has it or, if there is none, the dead one that had it last.`
 
+// shown are the messages of several queues that a reference names.
+type shown []record
+
+func (s shown) text() string {
+	texts := make([]string, len(s))
+	for i := range s {
+		texts[i] = s[i].text()
+	}
+	return strings.Join(texts, "\n")
+}
+
 func newShow(a *app) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "show --queue NAME (ID | key:KEY)",
-		Short: "Show one message with its whole body",
-		Long:  "Show one message with its whole body: live, dead or, where the queue has a history, done.\n\n" + refHelp,
-		Args:  cobra.ExactArgs(1),
+		Use:   "show [--queue NAME] (ID | key:KEY)",
+		Short: "Show one message with its whole body, and who holds it",
+		Long: `Show one message with its whole body: live, dead or, where the queue has a history, done; and who
+holds it, while it is leased. Without --queue it is looked for in every queue, and -o json prints an
+array: several queues may have a message with the key.
+
+` + refHelp,
+		Args: cobra.ExactArgs(1),
 	}
-	return a.onQueue(cmd, func(ctx context.Context, q *dueq.Queue, args []string) error {
+	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (default: every queue)")
+	cmd.RunE = a.do(func(ctx context.Context, args []string) error {
 		ref, err := dueq.ParseRef(args[0])
 		if err != nil {
 			return err
 		}
-		found, err := q.Get(ctx, ref)
-		if err != nil {
-			return err
-		}
-		r := newRecord(found)
-		return a.print(&r)
+		return a.withClient(ctx, func(client *dueq.Client) error {
+			if !cmd.Flags().Changed("queue") {
+				return a.showAny(ctx, client, ref, args[0])
+			}
+			found, err := client.Queue(*queue).Get(ctx, ref)
+			if err != nil {
+				return err
+			}
+			r := newRecord(found)
+			return a.print(&r)
+		})
 	})
+	return cmd
+}
+
+// showAny shows the messages of all queues that a reference names.
+func (a *app) showAny(ctx context.Context, client *dueq.Client, ref dueq.Ref, text string) error {
+	names, err := client.Store().Queues(ctx)
+	if err != nil {
+		return err
+	}
+	var all shown
+	for _, name := range names {
+		found, err := client.Queue(name).Get(ctx, ref)
+		switch {
+		case errors.Is(err, dueq.ErrNotFound):
+		case err != nil:
+			return err
+		default:
+			all = append(all, newRecord(found))
+		}
+	}
+	if len(all) == 0 {
+		return fmt.Errorf("show: message %q is in none of %d queues: %w", text, len(names), dueq.ErrNotFound)
+	}
+	return a.print(all)
 }

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,6 +49,7 @@ type queueStats struct {
 	Forgotten    int64 `json:"forgotten"`
 	Remembered   int64 `json:"remembered"`
 	Done         int64 `json:"done"`
+	GrowingFrom  int   `json:"growing_from"`
 }
 
 func newQueueStats(s dueq.Stats) queueStats {
@@ -61,12 +64,13 @@ func newQueueStats(s dueq.Stats) queueStats {
 		Replaced:      c.Replaced, Purged: c.Purged, DeadLettered: c.DeadLettered, Consumers: s.Consumers,
 		Snoozed: c.Snoozed, Repeated: c.Repeated, DeadExpired: c.DeadExpired,
 		Deduplicated: c.Deduplicated, Forgotten: c.Forgotten, Remembered: s.Remembered, Done: s.Done,
+		GrowingFrom: s.Settings.GrowingFrom,
 	}
 }
 
 type statsResult []queueStats
 
-// text has the common counters only; the JSON has all.
+// text has the sizes, and below them what needs attention; the JSON has all counters, too.
 func (r statsResult) text() string {
 	rows := make([][]string, len(r))
 	for i, s := range r {
@@ -74,28 +78,90 @@ func (r statsResult) text() string {
 		if s.Paused {
 			name += " (paused)"
 		}
-		rows[i] = []string{name}
-		for _, n := range []int64{
-			s.Scheduled, s.Ready, s.Leased, s.Dead, s.Sent, s.Delivered, s.Acked, s.Nacked, s.LeaseLost, s.Cancelled, int64(s.Consumers),
-		} {
-			rows[i] = append(rows[i], strconv.FormatInt(n, 10))
+		if s.GrowingFrom != 0 {
+			name += fmt.Sprintf(" (growing from %d to %d partitions)", s.GrowingFrom, s.Partitions)
 		}
-		rows[i] = append(rows[i], (time.Duration(s.OldestReadyMS) * time.Millisecond).String())
+		rows[i] = append([]string{name}, numbers(s.Scheduled, s.Ready, s.Leased, s.Dead, s.Done, int64(s.Consumers))...)
+		rows[i] = append(rows[i], ago(s.OldestReadyMS))
 	}
-	return term.Table([]string{
-		"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "SENT", "DELIVERED", "ACKED", "NACKED", "LEASE LOST", "CANCELLED", "CONSUMERS", "OLDEST READY",
-	}, rows)
+	text := term.Table([]string{"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "DONE", "CONSUMERS", "OLDEST READY"}, rows)
+	return text + r.attention()
+}
+
+// countersResult is statsResult with the counters as text.
+type countersResult []queueStats
+
+func (r countersResult) text() string {
+	rows := make([][]string, len(r))
+	for i, s := range r {
+		rows[i] = append([]string{s.Queue}, numbers(s.Sent, s.Delivered, s.Acked, s.Nacked, s.Rejected, s.LeaseLost, s.DeadLettered, s.Expired, s.Cancelled, s.Redriven)...)
+	}
+	return term.Table([]string{"QUEUE", "SENT", "DELIVERED", "ACKED", "NACKED", "REJECTED", "LOST", "DIED", "EXPIRED", "CANCELLED", "REDRIVEN"}, rows)
+}
+
+func numbers(all ...int64) []string {
+	texts := make([]string, len(all))
+	for i, n := range all {
+		texts[i] = strconv.FormatInt(n, 10)
+	}
+	return texts
+}
+
+// ago writes how long something has lasted: to the second from a minute on.
+func ago(ms int64) string {
+	d := time.Duration(ms) * time.Millisecond
+	if d >= time.Minute {
+		d = d.Round(time.Second)
+	}
+	return d.String()
+}
+
+// lateAfterMS is how long a message may be due before it needs attention: longer than a consumer takes
+// to find it when a hint is lost.
+const lateAfterMS = 10_000
+
+// attention returns a line for each thing that is wrong, or may be: what it is, and the command to
+// look closer or to mend it.
+func (r statsResult) attention() string {
+	var b strings.Builder
+	say := func(queue, format string, args ...any) {
+		if b.Len() == 0 {
+			b.WriteString("\nattention:\n")
+		}
+		_, _ = fmt.Fprintf(&b, "  %s: %s\n", term.Escape(queue), fmt.Sprintf(format, args...))
+	}
+	for _, s := range r {
+		name := term.Escape(s.Queue)
+		due := fmt.Sprintf("%d due, the oldest for %s", s.Ready, ago(s.OldestReadyMS))
+		switch {
+		case s.Paused:
+			say(s.Queue, "paused, %s. Resume it: dueq resume --queue %s", due, name)
+		case s.Ready > 0 && s.Consumers == 0:
+			say(s.Queue, "%s, and no consumer is alive. Start one", due)
+		case s.OldestReadyMS > lateAfterMS && s.Leased > 0:
+			say(s.Queue, "%s: its consumers hold %d. What they hold: dueq list --queue %s --state leased", due, s.Leased, name)
+		case s.OldestReadyMS > lateAfterMS:
+			say(s.Queue, "%s: its consumers do not take them. Who is alive: dueq members --queue %s", due, name)
+		}
+		if s.Dead > 0 {
+			say(s.Queue, "%d dead. Why: dueq dead --queue %s. Again: dueq redrive --queue %s --failure TEXT --spread 10m", s.Dead, name, name)
+		}
+	}
+	return b.String()
 }
 
 func newStats(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats [--queue NAME]",
-		Short: "Show sizes and counters of queues",
-		Long: `Show sizes and counters of every queue, or of one. -o json prints an array with an
-object per queue; counters are those since the queue was made.`,
+		Short: "Show sizes of queues, what is stuck and why",
+		Long: `Show the sizes of every queue, or of one, and below them what needs attention: queues that
+are paused, that have no consumer, whose messages wait, or which have dead messages; each with
+the command to look closer or to mend it. -o json prints an array with an object per queue, which
+has all counters; counters are those since the queue was made.`,
 		Args: cobra.NoArgs,
 	}
 	queue := cmd.Flags().StringP("queue", "q", "", "name of the queue (default: every queue)")
+	counters := cmd.Flags().Bool("counters", false, "what has happened since the queues were made, in place of the sizes")
 	cmd.RunE = a.do(func(ctx context.Context, _ []string) error {
 		return a.withClient(ctx, func(client *dueq.Client) error {
 			all, err := stats(ctx, client, *queue, cmd.Flags().Changed("queue"))
@@ -105,6 +171,9 @@ object per queue; counters are those since the queue was made.`,
 			r := make(statsResult, len(all))
 			for i := range all {
 				r[i] = newQueueStats(all[i])
+			}
+			if *counters {
+				return a.print(countersResult(r))
 			}
 			return a.print(r)
 		})

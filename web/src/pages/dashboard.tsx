@@ -1,0 +1,111 @@
+// The frame around every page.
+
+import { useEffect } from "preact/hooks";
+import { connection, follow, hold, known, queues } from "../data/live";
+import { href, route } from "../data/router";
+import { outdated, refreshSession, session, signOut } from "../data/session";
+import { Dialogs, Toasts } from "../parts/dialog";
+import { listenToKeys, showKeys } from "../parts/keys";
+import { Empty } from "../parts/small";
+import { DeadLetters } from "./dead";
+import { MessagePage } from "./message";
+import { Messages } from "./messages";
+import { Overview } from "./overview";
+import { QueuePage } from "./queue";
+import { SignIn } from "./signin";
+
+export function Dashboard() {
+  const who = session.value;
+  useEffect(() => {
+    const ask = () => void refreshSession().then((answered) => answered || setTimeout(ask, 2000));
+    ask();
+    listenToKeys();
+  }, []);
+  useEffect(() => {
+    if (who) follow();
+    else hold();
+  }, [who === null || who === undefined]);
+  if (who === null) return <SignIn />;
+  return (
+    <>
+      <a class="skip" href="#main" onClick={skip}>Skip to content</a>
+      <Bar />
+      <main class="shell" id="main" tabIndex={-1}>
+        <Notices />
+        {who && known.value ? <Page /> : <Waiting />}
+      </main>
+      <Dialogs />
+      <Toasts />
+    </>
+  );
+}
+
+// skip moves the focus without changing the address, which names the page.
+function skip(event: Event): void {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+}
+
+function Waiting() {
+  return connection.value === "lost" ? <Empty alone title="The server does not answer">Trying again…</Empty> : null;
+}
+
+function Page() {
+  const [first, queue, page, ref] = route.value.path;
+  const title = queue ? `${queue} · dueq` : "dueq";
+  useEffect(() => {
+    document.title = title;
+  }, [title]);
+  if (first === undefined) return <Overview />;
+  if (first !== "queues" || !queue) return <Empty alone title="There is no such page"><a href={href([])}>To the overview</a></Empty>;
+  if (page === undefined) return <QueuePage key={queue} name={queue} />;
+  if (page === "messages" && ref) return <MessagePage key={`${queue}/${ref}`} queue={queue} reference={ref} />;
+  if (page === "messages") return <Messages key={queue} queue={queue} />;
+  if (page === "dead") return <DeadLetters key={queue} queue={queue} />;
+  return <Empty alone title="There is no such page"><a href={href(["queues", queue])}>To the queue</a></Empty>;
+}
+
+function Bar() {
+  const who = session.value;
+  const [, queue] = route.value.path;
+  return (
+    <header class="bar">
+      <div>
+        <a class="brand" href={href([])} aria-label="dueq, overview">
+          <svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="#0f766e" /><circle cx="16" cy="16" r="9" fill="none" stroke="#fff" stroke-width="2.5" /><path d="M16 10.5V16l4 2.5" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round" /></svg>
+          <span>dueq</span>
+        </a>
+        <nav class="trail" aria-label="Where you are">
+          {queue && <><span aria-hidden="true">/</span><a href={href(["queues", queue])}>{queue}</a></>}
+        </nav>
+        {who?.read_only && <span class="badge">read-only</span>}
+        <Status />
+        <button class="plain wide-only" onClick={showKeys} aria-label="Keyboard shortcuts">?</button>
+        {who?.name && <button onClick={() => void signOut()} title={`Signed in with the token ${who.name}`}>Sign out</button>}
+      </div>
+    </header>
+  );
+}
+
+const texts = { connecting: "Connecting", live: "Live", held: "Held", lost: "Reconnecting", store: "Store is away" };
+
+function Status() {
+  const is = connection.value;
+  const held = is === "held";
+  return (
+    <>
+      <span class="status" data-is={is} role="status">{texts[is]}</span>
+      <button onClick={() => (held ? follow() : hold())} title={held ? "Show changes as they happen" : "Keep the page as it is"}>{held ? "Continue" : "Hold"}</button>
+    </>
+  );
+}
+
+function Notices() {
+  return (
+    <>
+      {outdated.value && <p class="notice"><span>The server has a newer dashboard.</span><button onClick={() => location.reload()}>Reload</button></p>}
+      {connection.value === "store" && <p class="notice bad" role="alert">The store does not answer. What you see is from before.</p>}
+      {connection.value === "lost" && queues.value.size > 0 && <p class="notice bad" role="alert">The connection is lost; trying again. What you see is from before.</p>}
+    </>
+  );
+}

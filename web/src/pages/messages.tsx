@@ -1,0 +1,248 @@
+// The messages of a queue: by state, with a filter, page by page.
+
+import { useEffect, useState } from "preact/hooks";
+import { api, states, type Filter, type Message, type State } from "../data/api";
+import { bytes, compact, count, plural } from "../data/format";
+import { queues } from "../data/live";
+import { toProblem } from "../data/load";
+import { change, href, route } from "../data/router";
+import { mayAdmin } from "../data/session";
+import { askDelete, askPurge, askRedriveAll, askRescheduleAll, redriveSelected } from "../parts/actions";
+import { attempt, toast } from "../parts/dialog";
+import { Empty, Instant, ProblemNotice, StateName } from "../parts/small";
+import { QueueHead } from "../parts/tabs";
+import type { Problem } from "../data/api";
+
+// rowsWanted is how many messages a page shows, perPage how many the server examines for an answer,
+// and mostAnswers after how many answers without enough matches the reader is asked to go on.
+const rowsWanted = 50;
+const perPage = 500;
+const mostAnswers = 20;
+const bodyLimit = 160;
+
+export function filterOf(query: URLSearchParams): Filter {
+  const get = (name: string) => query.get(name) || undefined;
+  const [name, ...value] = (get("header") ?? "").split("=");
+  return {
+    state: get("state") as State | undefined,
+    key: get("key"),
+    headers: name && value.length > 0 ? { [name]: value.join("=") } : undefined,
+    failure: get("failure"),
+    due: get("due"), sent: get("sent"), died: get("died"), ended: get("ended"),
+  };
+}
+
+interface Found {
+  messages: Message[];
+  next?: string;
+  examined: number; // answers, each about up to perPage messages
+}
+
+// find reads answers until there are enough matches. Without a filter one answer is enough, and so
+// it is for a key that is no pattern: at most one message that is not dead or done has it, and the
+// server finds it among any number.
+async function find(queue: string, filter: Filter, cursor: string | undefined, signal: AbortSignal): Promise<Found> {
+  const found: Found = { messages: [], next: cursor, examined: 0 };
+  const names = Object.entries(filter).filter(([name, value]) => name !== "state" && value !== undefined).map(([name]) => name);
+  if (!cursor && names.join() === "key" && !/[*?[\\]/.test(filter.key!)) {
+    const one = await byKey(queue, filter.key!, signal);
+    if (one && (!filter.state || one.state === filter.state)) found.messages.push(one);
+    if (filter.state !== "dead" && filter.state !== "done" && (filter.state || found.messages.length > 0)) return found;
+  }
+  do {
+    const page = await api.list(queue, filter, { cursor: found.next, limit: names.length > 0 ? perPage : rowsWanted, body_limit: bodyLimit }, signal);
+    const have = new Set(found.messages.map((m) => m.id));
+    found.messages.push(...page.messages.filter((m) => !have.has(m.id)));
+    found.next = page.next;
+    found.examined++;
+  } while (found.next && found.messages.length < rowsWanted && found.examined < mostAnswers);
+  return found;
+}
+
+async function byKey(queue: string, key: string, signal: AbortSignal): Promise<Message | undefined> {
+  try {
+    return await api.message(queue, `key:${key}`, signal);
+  } catch (error) {
+    if (toProblem(error).status === 404) return undefined;
+    throw error;
+  }
+}
+
+export function Messages({ queue }: { queue: string }) {
+  const query = route.value.query;
+  const filter = filterOf(query);
+  const cursor = query.get("cursor") ?? undefined;
+  const [found, setFound] = useState<Found>();
+  const [problem, setProblem] = useState<Problem>();
+  const [busy, setBusy] = useState(false);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [again, setAgain] = useState(0);
+  useEffect(() => {
+    const stop = new AbortController();
+    setBusy(true);
+    find(queue, filter, cursor, stop.signal).then(
+      (f) => (setFound(f), setProblem(undefined), setBusy(false), setSelected(new Set())),
+      (error: unknown) => stop.signal.aborted || (setProblem(toProblem(error)), setBusy(false)),
+    );
+    return () => stop.abort();
+  }, [queue, query.toString(), again]);
+  const reload = () => setAgain((n) => n + 1);
+  return (
+    <>
+      <QueueHead queue={queue} page="messages" />
+      <section class="card flush">
+        <States queue={queue} chosen={filter.state} reload={reload} />
+        <Filters query={query} state={filter.state} />
+        <ProblemNotice problem={problem} retry={reload} />
+        {mayAdmin.value && <Selection queue={queue} filter={filter} selected={selected} found={found} done={reload} />}
+        {found && found.messages.length > 0 && <Table queue={queue} messages={found.messages} selected={selected} select={setSelected} />}
+        {found && found.messages.length === 0 && <Nothing queue={queue} filter={filter} found={found} />}
+        <Pager found={found} cursor={cursor} busy={busy} />
+      </section>
+    </>
+  );
+}
+
+function States({ queue, chosen, reload }: { queue: string; chosen?: State; reload: () => void }) {
+  const q = queues.value.get(queue);
+  const to = (state?: State) => href(["queues", queue, "messages"], { ...Object.fromEntries(route.value.query), cursor: undefined, state });
+  return (
+    <header>
+      <nav class="segments" aria-label="State">
+        <a href={to()} aria-current={chosen === undefined ? "true" : undefined}>all</a>
+        {states.map((s) => (
+          <a key={s} href={to(s)} aria-current={chosen === s ? "true" : undefined}>
+            <StateName state={s} /> {q && <span>{compact(q[s])}</span>}
+          </a>
+        ))}
+      </nav>
+      <button onClick={reload}>Refresh</button>
+    </header>
+  );
+}
+
+// timeOf names the time by which messages of a state are ordered.
+const timeOf = { scheduled: "due", ready: "due", leased: "sent", dead: "died", done: "ended" } as const;
+
+function Filters({ query, state }: { query: URLSearchParams; state?: State }) {
+  const time = state ? timeOf[state] : "sent";
+  const fields = [
+    { name: "key", label: "Key", hint: "order-*" },
+    { name: "header", label: "Header", hint: "tenant=acme" },
+    { name: "failure", label: "Failure has", hint: "503" },
+    { name: time, label: `${time[0]!.toUpperCase()}${time.slice(1)} between`, hint: time === "due" ? "..1h" : "-1h.." },
+  ];
+  const apply = (event: Event) => {
+    event.preventDefault();
+    const data = new FormData(event.currentTarget as HTMLFormElement);
+    change({ cursor: undefined, ...Object.fromEntries(fields.map((f) => [f.name, String(data.get(f.name) ?? "") || undefined])) });
+  };
+  const filtered = ["key", "header", "failure", "due", "sent", "died", "ended"].some((name) => query.has(name));
+  return (
+    <form class="filters" onSubmit={apply} role="search" aria-label="Filter of messages">
+      {fields.map((f, i) => (
+        <label key={f.name}>
+          {f.label}
+          <input key={query.get(f.name)} name={f.name} placeholder={f.hint} defaultValue={query.get(f.name) ?? ""} {...(i === 0 && { "data-filter": true })} spellcheck={false} autocomplete="off" />
+        </label>
+      ))}
+      <div class="actions">
+        <button class="primary">Filter</button>
+        {filtered && <button type="button" onClick={() => change(Object.fromEntries(["cursor", "key", "header", "failure", "due", "sent", "died", "ended"].map((n) => [n, undefined])))}>Clear</button>}
+      </div>
+    </form>
+  );
+}
+
+function Selection({ queue, filter, selected, found, done }: { queue: string; filter: Filter; selected: ReadonlySet<string>; found?: Found; done: () => void }) {
+  const ids = [...selected];
+  const matching = found && found.messages.length > 0;
+  const start = (what: Promise<void>) => void what.catch((error: unknown) => toast(toProblem(error).message, true));
+  return (
+    <div class="strip">
+      {ids.length > 0 ? (
+        <>
+          <span>{plural(ids.length, "message")} selected</span>
+          <button onClick={() => void attempt(() => redriveSelected(queue, ids, done))}>Redrive the dead</button>
+          <button class="danger" onClick={() => askDelete(queue, ids, done)}>Delete…</button>
+        </>
+      ) : (
+        <>
+          <span class="muted">All that match</span>
+          {(filter.state === "dead" || !filter.state) && <button disabled={!matching} onClick={() => start(askRedriveAll(queue, { ...filter, state: undefined }, done))}>Redrive…</button>}
+          {(filter.state === "scheduled" || filter.state === "ready") && <button disabled={!matching} onClick={() => start(askRescheduleAll(queue, filter, done))}>Make due…</button>}
+          {filter.state && filter.state !== "leased" && <button class="danger" disabled={!matching} onClick={() => start(askPurge(queue, filter, done))}>Delete…</button>}
+        </>
+      )}
+    </div>
+  );
+}
+
+function Table({ queue, messages, selected, select }: { queue: string; messages: Message[]; selected: ReadonlySet<string>; select: (ids: ReadonlySet<string>) => void }) {
+  const toggle = (id: string) => {
+    const next = new Set(selected);
+    if (!next.delete(id)) next.add(id);
+    select(next);
+  };
+  const all = messages.every((m) => selected.has(m.id));
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label="Messages">
+      <table>
+        <thead>
+          <tr>
+            {mayAdmin.value && <th class="check"><input type="checkbox" aria-label="Select all of this page" checked={all} onChange={() => select(new Set(all ? [] : messages.map((m) => m.id)))} /></th>}
+            <th>message</th><th>state</th><th>time</th><th class="number">attempts</th><th class="narrow-hide">body or failure</th><th class="number narrow-hide">size</th>
+          </tr>
+        </thead>
+        <tbody>
+          {messages.map((m) => (
+            <tr key={m.id}>
+              {mayAdmin.value && <td class="check"><input type="checkbox" aria-label={`Select ${m.id}`} checked={selected.has(m.id)} onChange={() => toggle(m.id)} /></td>}
+              <td><a class="row" href={href(["queues", queue, "messages", m.id])}><bdi class="clip">{m.key ?? <span class="mono">{m.id}</span>}</bdi></a></td>
+              <td><StateName state={m.state} /></td>
+              <td><Moment message={m} /></td>
+              <td class="number">{m.attempt}<span class="muted"> / {m.max_attempts}</span></td>
+              <td class="fill narrow-hide">{m.last_failure ? <bdi class="clip failure">{m.last_failure}</bdi> : <Preview message={m} />}</td>
+              <td class="number narrow-hide">{bytes(m.body_size)}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function Moment({ message: m }: { message: Message }) {
+  switch (m.state) {
+    case "leased": return <span class="nowrap muted">lease ends <Instant at={m.leased_until} /></span>;
+    case "dead": return <Instant at={m.died_at} />;
+    case "done": return <span class="nowrap">{m.ending} <Instant at={m.ended_at} /></span>;
+    default: return <Instant at={m.due} />;
+  }
+}
+
+function Preview({ message: m }: { message: Message }) {
+  if (m.body) return <bdi class="clip mono muted">{m.body}</bdi>;
+  return <span class="muted">{m.body_size === 0 ? "empty" : "binary"}</span>;
+}
+
+function Nothing({ queue, filter, found }: { queue: string; filter: Filter; found: Found }) {
+  if (found.next) return <Empty title="No match so far">{`${count(found.examined * perPage)} messages were examined.`}</Empty>;
+  const server = `${location.origin}${location.pathname}`;
+  return (
+    <Empty title={filter.state ? `No ${filter.state} message here` : "No message here"}>
+      {filter.state === "done" && <p>Done messages are kept if the setting history of the queue is set: <code>dueq queue update {queue} --history 24h</code></p>}
+      {(!filter.state || filter.state === "scheduled") && <pre>{`curl --json '{"body": "hello", "delay": "10m", "key": "order-42"}' \\\n  ${server}v1/queues/${queue}/messages`}</pre>}
+    </Empty>
+  );
+}
+
+function Pager({ found, cursor, busy }: { found?: Found; cursor?: string; busy: boolean }) {
+  return (
+    <div class="strip">
+      <span class="muted grow" role="status">{busy ? "Reading…" : found ? plural(found.messages.length, "message") : ""}</span>
+      <button disabled={!cursor} onClick={() => change({ cursor: undefined })}>First page</button>
+      <button disabled={!found?.next || busy} onClick={() => change({ cursor: found!.next })}>{found?.next && found.messages.length === 0 ? "Go on" : "Next page"}</button>
+    </div>
+  );
+}

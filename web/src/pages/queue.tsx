@@ -1,0 +1,128 @@
+// One queue: how it is doing, what becomes due when, who consumes it, and its settings.
+
+import { api, states, type Member, type Problem, type Queue } from "../data/api";
+import { bytes, compact, count, goSpan, plural, rate, span } from "../data/format";
+import { connection, queues, series } from "../data/live";
+import { useLoaded, useTick } from "../data/load";
+import { href } from "../data/router";
+import { mayAdmin } from "../data/session";
+import { ask, attempt, toast } from "../parts/dialog";
+import { ForecastChart } from "../parts/forecast";
+import { Plot } from "../parts/plot";
+import { ProblemNotice } from "../parts/small";
+import { QueueHead } from "../parts/tabs";
+import { throughput } from "./overview";
+
+const backlog = [
+  { measure: "scheduled", label: "scheduled", color: "--scheduled" },
+  { measure: "ready", label: "ready", color: "--ready" },
+  { measure: "leased", label: "leased", color: "--leased" },
+  { measure: "dead", label: "dead", color: "--dead" },
+] as const;
+const lateness = [{ measure: "late", label: "longest wait", color: "--ready", fill: true }] as const;
+const waited = (ms: number) => (ms === 0 ? "0" : span(ms));
+
+export function QueuePage({ name }: { name: string }) {
+  const tick = useTick(5000, connection.value === "held");
+  const { value: queue, problem } = useLoaded((signal) => api.queue(name, signal), [name, tick]);
+  const members = useLoaded((signal) => api.members(name, signal), [name, tick]);
+  const q = queues.value.get(name) ?? queue;
+  return (
+    <>
+      <QueueHead queue={name} page="queue">{mayAdmin.value && q && <PauseButton name={name} paused={q.paused} />}</QueueHead>
+      <ProblemNotice problem={problem} />
+      <div class="tiles">
+        {states.map((state) => (
+          <a key={state} class="tile" href={state === "dead" ? href(["queues", name, "dead"]) : href(["queues", name, "messages"], { state })}>
+            <span class="state" data-state={state}>{state}</span>
+            <b title={q && count(q[state])}>{q ? compact(q[state]) : "–"}</b>
+          </a>
+        ))}
+        <div class="tile"><span>longest wait</span><b>{q && q.oldest_ready_ms > 0 ? span(q.oldest_ready_ms) : "–"}</b></div>
+      </div>
+      <div class="grid">
+        <div><ForecastChart queues={[name]} /></div>
+        <div class="third even"><Plot title="Throughput" series={series(name)} lines={throughput} format={rate} /></div>
+        <div class="third even"><Plot title="Backlog" series={series(name)} lines={backlog} /></div>
+        <div class="third even"><Plot title="Lateness" series={series(name)} lines={lateness} least={1000} format={waited} /></div>
+        <div class="half"><Consumers members={members.value?.members} problem={members.problem} queue={name} /></div>
+        <div class="half">{queue && <Facts queue={queue} />}</div>
+      </div>
+    </>
+  );
+}
+
+function PauseButton({ name, paused }: { name: string; paused: boolean }) {
+  const resume = () => api.resume(name).then(() => `${name} delivers again.`);
+  const pause = () =>
+    ask({
+      title: `Pause ${name}?`,
+      confirm: "Pause",
+      body: <p>No message is delivered until the queue is resumed. Messages can still be sent, and deliveries that run go on.</p>,
+      run: async () => {
+        await api.pause(name);
+        toast(`${name} is paused.`);
+      },
+    });
+  return paused ? <button class="primary" onClick={() => void attempt(resume)}>Resume</button> : <button onClick={pause}>Pause</button>;
+}
+
+function Consumers({ members, problem, queue }: { members: Member[] | undefined; problem?: Problem; queue: string }) {
+  return (
+    <section class="card flush">
+      <header><h2>Consumers</h2><span class="muted small">{members ? count(members.length) : ""}</span></header>
+      <ProblemNotice problem={problem} />
+      {members?.length === 0 && (
+        <div class="strip muted"><p>Nobody consumes this queue. In Go: <code>client.Queue("{queue}").Consume(ctx, handle, nil)</code>. Programs that receive over HTTP are not listed.</p></div>
+      )}
+      {members && members.length > 0 && (
+        <div class="scroll" tabIndex={0} role="region" aria-label="Consumers">
+          <table>
+            <thead><tr><th>name</th><th>on duty for partitions</th></tr></thead>
+            <tbody>
+              {members.slice(0, 50).map((m) => (
+                <tr key={m.name}>
+                  <td><span class="mono">{m.name}</span></td>
+                  <td>{m.trial ? <span class="badge">on trial</span> : m.on_duty.length === 0 ? <span class="muted">helps others</span> : ranges(m.on_duty)}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
+}
+
+// ranges returns numbers in a short form: 0–3, 7.
+function ranges(all: readonly number[]): string {
+  const parts: string[] = [];
+  const sorted = [...all].sort((a, b) => a - b);
+  for (let i = 0; i < sorted.length; i++) {
+    const from = sorted[i]!;
+    while (sorted[i + 1] === sorted[i]! + 1) i++;
+    parts.push(from === sorted[i] ? `${from}` : `${from}–${sorted[i]}`);
+  }
+  return parts.join(", ");
+}
+
+function Facts({ queue }: { queue: Queue }) {
+  const s = queue.settings;
+  const c = queue.counters;
+  const facts: [string, string][] = [
+    ["Attempts", `${s.max_attempts || 25}${s.backoff.base === "0s" ? "" : `, after ${goSpan(s.backoff.base)} at first, up to ${goSpan(s.backoff.most)}`}`],
+    ["Lease", s.lease === "0s" ? "30 s" : goSpan(s.lease)],
+    ["Partitions", count(s.partitions)],
+    ["Largest body", bytes(s.max_body)],
+    ["Most messages", s.max_messages === 0 ? "no limit" : count(s.max_messages)],
+    ["Dead letters", `${s.dead_retention === "0s" ? "kept" : `kept for ${goSpan(s.dead_retention)}`}${s.max_dead > 0 ? `, up to ${count(s.max_dead)}` : ""}`],
+    ["History", s.history === "0s" ? "not kept" : `kept for ${goSpan(s.history)}, up to ${count(s.max_history)}`],
+    ["Since it was made", `${plural(c.sent, "message")} sent, ${count(c.delivered)} delivered, ${count(c.acked)} acked, ${count(c.dead_lettered)} dead`],
+  ];
+  return (
+    <section class="card">
+      <header><h2>Settings</h2></header>
+      <dl class="facts">{facts.map(([name, value]) => [<dt key={name}>{name}</dt>, <dd key={`${name} value`}>{value}</dd>])}</dl>
+    </section>
+  );
+}

@@ -1,0 +1,363 @@
+// The dashboard in a real browser, on each kind of store.
+
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { launch, open } from "./browser.mjs";
+import { hostile } from "./hostile.mjs";
+import { flights, others, webhooks } from "./seed.mjs";
+import { Server } from "./server.mjs";
+import { freePort, kinds, makeStore } from "./stores.mjs";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser;
+before(async () => {
+  browser = await launch();
+});
+after(() => browser.close());
+
+// quiet closes a page that has done nothing that it must not do.
+async function quiet(page) {
+  assert.deepEqual(await page.allFaults(), []);
+  await page.context().close();
+}
+
+const text = (page, selector, pattern) => page.locator(selector).filter({ hasText: pattern }).first().waitFor();
+const toast = (page, pattern) => text(page, ".toast", pattern);
+const button = (page, name) => page.getByRole("button", { name, exact: true });
+const state = async (server, queue) => server.call("GET", `queues/${queue}`);
+
+// confirm answers the question that is asked.
+async function confirm(page, name, typed) {
+  const dialog = page.locator("dialog[open]");
+  if (typed) {
+    assert.equal(await dialog.getByRole("button", { name, exact: true }).isDisabled(), true, "what cannot be undone must be typed");
+    await dialog.locator("input").fill(typed);
+  }
+  await dialog.getByRole("button", { name, exact: true }).click();
+  await dialog.waitFor({ state: "detached" });
+}
+
+for (const kind of kinds) {
+  describe(`on ${kind}`, () => {
+    let store, server;
+    before(async () => {
+      store = await makeStore(kind);
+      server = await Server.start({ store: store.url });
+      await webhooks(server);
+      await flights(server, 300);
+    });
+    after(async () => {
+      await server.stop();
+      await store.remove();
+    });
+
+    test("overview: what needs attention, and the keys j and Enter open a queue", async () => {
+      const page = await open(browser, server);
+      await text(page, ".attention li", /webhooks.*116 dead letters/);
+      await page.keyboard.press("j");
+      await page.keyboard.press("Enter");
+      await text(page, "h1", /^flights$/);
+      assert.match(page.url(), /#\/queues\/flights$/);
+      await quiet(page);
+    });
+
+    test("queue: forecast, pause and resume", async () => {
+      const page = await open(browser, server, "#/queues/flights?due=day");
+      await page.locator(".bars a[href] i").first().waitFor();
+      await page.locator(".bars a[href]").first().click();
+      await text(page, "[role=status]", /messages?$/);
+      assert.match(page.url(), /messages\?state=scheduled&due=/);
+      await page.at("#/queues/flights");
+      await button(page, "Pause").click();
+      await confirm(page, "Pause");
+      await text(page, ".head .badge", /paused/);
+      assert.equal((await state(server, "flights")).paused, true);
+      await button(page, "Resume").click();
+      await toast(page, /delivers again/);
+      assert.equal((await state(server, "flights")).paused, false);
+      await quiet(page);
+    });
+
+    test("messages: filter, reschedule, run now, cancel", async () => {
+      const page = await open(browser, server, "#/queues/flights/messages?state=scheduled");
+      await page.locator("td a.row").first().waitFor();
+      await page.keyboard.press("/");
+      await page.keyboard.type("*-17");
+      await page.keyboard.press("Enter");
+      await text(page, "[role=status]", /^1 message$/);
+      const key = await page.locator("td a.row").textContent();
+      await page.at(`#/queues/flights/messages?state=scheduled&key=${key}`);
+      await text(page, "[role=status]", /^1 message$/);
+      await page.at("#/queues/flights/messages?state=scheduled&key=none-has-this");
+      await text(page, "h2", /No scheduled message here/);
+      await page.at(`#/queues/flights/messages?key=${key}`);
+      await page.locator("td a.row").click();
+      await text(page, ".tree", /passengers/);
+      await button(page, "Reschedule…").click();
+      await page.locator("dialog[open]").getByRole("button", { name: "in 1 day" }).click();
+      await confirm(page, "Reschedule");
+      const id = page.url().split("/").pop();
+      const due = Date.parse((await server.call("GET", `queues/flights/messages/${id}`)).due);
+      assert.ok(Math.abs(due - Date.now() - 86_400_000) < 60_000, `due in ${due - Date.now()} ms`);
+      await button(page, "Copy as curl").click();
+      await toast(page, /copied/);
+      assert.match(await page.evaluate(() => navigator.clipboard.readText()), /^curl --json .*v1\/queues\/flights\/messages$/s);
+      await button(page, "Run now").click();
+      await text(page, ".head .state", /ready/);
+      await button(page, "Cancel…").click();
+      await confirm(page, "Cancel the message", "cancel");
+      await text(page, ".head .state", /done/);
+      assert.equal((await server.call("GET", `queues/flights/messages/${id}`)).ending, "cancelled");
+      await quiet(page);
+    });
+
+    test("messages: pages, and deletion of those selected", async () => {
+      const page = await open(browser, server, "#/queues/flights/messages?state=scheduled");
+      const before = (await state(server, "flights")).scheduled;
+      const first = await page.locator("td a.row").first().textContent();
+      await button(page, "Next page").click();
+      await page.waitForFunction((old) => document.querySelector("td a.row")?.textContent !== old, first);
+      await page.goBack();
+      await page.waitForFunction((old) => document.querySelector("td a.row")?.textContent === old, first);
+      await page.locator("td.check input").nth(0).check();
+      await page.locator("td.check input").nth(1).check();
+      await button(page, "Delete…").click();
+      await confirm(page, "Delete", "delete 2");
+      await toast(page, /2 messages deleted/);
+      assert.equal((await state(server, "flights")).scheduled, before - 2);
+      await quiet(page);
+    });
+
+    test("messages: all that match become due", async () => {
+      const page = await open(browser, server, "#/queues/flights/messages?state=scheduled&key=*-2??");
+      // A page ends with the answer in which the 50th was: how many those had depends on the partitions.
+      await text(page, "[role=status]", /^[5-9]\d messages$/);
+      await button(page, "Make due…").click();
+      await page.locator("dialog[open]").getByRole("button", { name: "over 1h" }).click();
+      await page.locator("dialog[open] footer .primary").click();
+      await toast(page, /\d+ messages rescheduled/);
+      await quiet(page);
+    });
+
+    test("dead letters: why one failed, and only the 503s redriven over ten minutes", async () => {
+      const page = await open(browser, server, "#/queues/webhooks/dead");
+      await text(page, "tbody tr", /503 Service Unavailable.*58/);
+      await page.locator("[data-filter]").fill("503");
+      await page.keyboard.press("Enter");
+      await text(page, "[role=status]", /^58 dead letters in 1 group$/);
+      const before = await state(server, "webhooks");
+      await button(page, "Redrive these…").click();
+      await page.locator("dialog[open]").getByRole("button", { name: "over 10m" }).click();
+      await confirm(page, "Redrive 58");
+      await toast(page, /58 messages redriven/);
+      const now = await state(server, "webhooks");
+      assert.equal(now.dead, before.dead - 58);
+      assert.equal(now.counters.redriven, 58);
+      await page.at("#/queues/webhooks/messages?state=dead");
+      await page.locator("td a.row").first().click();
+      await text(page, "h2", /Why it died/);
+      await button(page, "Redrive").click();
+      await toast(page, /1 message ready again/);
+      await page.at("#/queues/webhooks/dead");
+      await button(page, "Delete all…").click();
+      await confirm(page, "Delete 57", "delete 57");
+      await toast(page, /57 messages deleted/);
+      await text(page, "h2", /No dead letters/);
+      assert.equal((await state(server, "webhooks")).dead, 0);
+      await quiet(page);
+    });
+  });
+}
+
+// pages returns the address of each page, on data that fills it.
+async function pages(server) {
+  const id = async (queue, of) => (await server.call("GET", `queues/${queue}/messages?state=${of}&limit=1`)).messages[0].id;
+  return [
+    "#/", "#/queues/flights", "#/queues/flights?due=day", "#/queues/webhooks/messages", "#/queues/webhooks/messages?state=dead&failure=503",
+    `#/queues/webhooks/messages/${await id("webhooks", "dead")}`, `#/queues/webhooks/messages/${await id("webhooks", "leased")}`,
+    `#/queues/flights/messages/${await id("flights", "scheduled")}`, "#/queues/webhooks/dead", "#/queues/mail-digest/dead", "#/queues/none", "#/none",
+  ];
+}
+
+describe("every page", () => {
+  let server, all;
+  before(async () => {
+    server = await Server.start();
+    await flights(server, 500);
+    await webhooks(server);
+    await others(server);
+    all = await pages(server);
+  });
+  after(() => server.stop());
+
+  for (const colorScheme of ["light", "dark"]) {
+    test(`has no violation of accessibility rules, ${colorScheme}`, async () => {
+      const page = await open(browser, server, "#/", { colorScheme });
+      const check = async (what) => {
+        await page.evaluate(axe);
+        const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ["violations"] }));
+        const found = violations.map((v) => `${what}: ${v.id}: ${v.nodes.map((n) => n.html.slice(0, 120)).slice(0, 3).join(" | ")}`);
+        assert.deepEqual(found, []);
+      };
+      for (const hash of all) {
+        await page.at(hash);
+        await page.locator("h1, h2").first().waitFor();
+        await page.waitForLoadState("domcontentloaded");
+        await page.waitForTimeout(150);
+        await check(hash);
+      }
+      await page.at("#/queues/webhooks/dead");
+      await button(page, "Redrive all…").click();
+      await page.locator("dialog[open]").waitFor();
+      await check("the question before a redrive");
+      assert.deepEqual(await page.allFaults().then((f) => f.filter((x) => !x.includes("axe"))), []);
+      await page.context().close();
+    });
+  }
+
+  test("fits a phone", async () => {
+    const page = await open(browser, server, "#/", { viewport: { width: 390, height: 844 } });
+    for (const hash of all) {
+      await page.at(hash);
+      await page.locator("h1, h2").first().waitFor();
+      const width = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(width <= 390, `${hash} is ${width} wide`);
+    }
+    await quiet(page);
+  });
+
+  test("shows no action on a read-only server", async () => {
+    const store = await makeStore("file");
+    const writable = await Server.start({ store: store.url });
+    await flights(writable, 50);
+    await webhooks(writable);
+    const addresses = (await pages(Object.assign(Object.create(writable), {}))).filter((h) => !h.includes("mail"));
+    await writable.stop();
+    const fixed = await Server.start({ store: store.url, args: ["--read-only"] });
+    const page = await open(browser, fixed);
+    for (const hash of addresses) {
+      await page.at(hash);
+      await page.locator("h1, h2").first().waitFor();
+      await page.waitForTimeout(100);
+      const actions = await page.locator("main button").allTextContents();
+      const wrong = actions.filter((name) => /pause|resume|redrive|delete|cancel|reschedule|run now|make due/i.test(name));
+      assert.deepEqual(wrong, [], hash);
+    }
+    assert.match(await page.locator(".bar").textContent(), /read-only/);
+    await quiet(page);
+    await fixed.stop();
+    await store.remove();
+  });
+});
+
+test("40 hostile texts: no script runs, and the policy reports nothing", async () => {
+  const server = await Server.start();
+  for (const name of hostile.filter((s) => !/^[\w.-]{1,128}$/.test(s.slice(0, 100)))) await assert.rejects(server.call("PUT", `queues/${encodeURIComponent(name.slice(0, 100)) || "-"}`, {}), /40[04]|405|431/);
+  assert.equal(hostile.length, 40);
+  const key = (s) => s.replace(/\p{Cc}/gu, "").slice(0, 60) || "none";
+  for (const [i, value] of hostile.entries()) {
+    const message = { body: value, key: `${i}${key(value)}`, headers: { [`h${i}`]: value.replace(/[\r\n\0]/g, " ") } };
+    await server.call("POST", "queues/hostile/messages", message).catch(async () => server.call("POST", "queues/hostile/messages", { body: value, key: `${i}` }));
+    await server.settle("hostile", 1, () => ({ verdict: "reject", reason: value }));
+  }
+  await server.call("POST", "queues/hostile/messages", { body: "<b>x</b>".repeat(30_000), delay: "1h" });
+  await server.call("PATCH", "queues/hostile", { max_body: 2 << 20 });
+  await server.call("POST", "queues/hostile/messages", { body: JSON.stringify({ text: "<b>x</b>".repeat(131_072) }), delay: "1h" });
+  const page = await open(browser, server, "#/");
+  const messages = [];
+  for (const of of ["dead", "scheduled"]) messages.push(...(await server.call("GET", `queues/hostile/messages?state=${of}&limit=100`)).messages);
+  assert.equal(messages.length, 42);
+  for (const m of messages) {
+    await page.at(`#/queues/hostile/messages/${m.id}`);
+    await page.locator("h2", { hasText: "Body" }).waitFor();
+    await button(page, "text").click();
+    const shown = await page.locator("main").evaluate((main) => main.innerText);
+    assert.doesNotMatch(shown, /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/, `${m.key} shows a control character`);
+  }
+  for (const hash of ["#/queues/hostile/messages", "#/queues/hostile/dead", `#/queues/${encodeURIComponent(hostile[1])}`, `#/queues/hostile/messages?key=${encodeURIComponent(hostile[1])}`, `#/queues/hostile/dead?failure=${encodeURIComponent(hostile[0])}`]) {
+    await page.at(hash);
+    await page.locator("h1, h2").first().waitFor();
+    await page.waitForTimeout(200);
+    assert.deepEqual(await page.locator("main script, main img, main iframe, main style, main base, main object").count(), 0, hash);
+  }
+  assert.equal(await page.evaluate(() => window.__xss), undefined);
+  assert.equal(await page.evaluate(() => ({}).polluted), undefined);
+  await quiet(page);
+  await server.stop();
+});
+
+test("a session: a wrong token, the right one, its scopes, and signing out", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "dueq-web-"));
+  const file = join(directory, "tokens");
+  const line = (name, scope) => `${name} sha256:${createHash("sha256").update(`secret-${name}`).digest("hex")} ${scope}\n`;
+  writeFileSync(file, line("reader", "read") + line("boss", "admin"), { mode: 0o600 });
+  const server = await Server.start({ args: ["--token-file", file] });
+  const send = await fetch(`${server.url}/v1/queues/work/messages`, { method: "POST", headers: { Authorization: "Bearer secret-boss", "Content-Type": "application/json" }, body: `{"key":"k"}` });
+  assert.equal(send.status, 201);
+  const page = await open(browser, server);
+  const sign = async (token) => {
+    await page.getByLabel("Token").fill(token);
+    await button(page, "Sign in").click();
+  };
+  await sign("wrong");
+  await text(page, ".error", /not known/);
+  await sign("secret-reader");
+  await text(page, "td a.row", /work\b/);
+  assert.equal(await page.evaluate(() => document.cookie), "", "scripts cannot read the session");
+  await page.at("#/queues/work");
+  await text(page, "h2", /Settings/);
+  assert.equal(await button(page, "Pause").count(), 0);
+  await page.reload();
+  await text(page, "h2", /Settings/);
+  await button(page, "Sign out").click();
+  await page.getByLabel("Token").waitFor();
+  await sign("secret-boss");
+  await button(page, "Pause").waitFor();
+  await quiet(page);
+  await server.stop();
+  rmSync(directory, { recursive: true });
+});
+
+test("a server that is restarted is found again, and the page goes on", async () => {
+  const store = await makeStore("file");
+  const listen = `127.0.0.1:${await freePort()}`;
+  let server = await Server.start({ store: store.url, listen });
+  await server.call("POST", "queues/work/messages", { delay: "1h" });
+  const page = await open(browser, server);
+  await text(page, ".status", /Live/);
+  await server.stop();
+  await text(page, ".status", /Reconnecting/);
+  await text(page, "td a.row", /work\b/);
+  server = await Server.start({ store: store.url, listen });
+  await server.call("POST", "queues/later/messages", { delay: "1h" });
+  await text(page, ".status", /Live/);
+  await text(page, "td a.row", /later/);
+  await button(page, "Hold").click();
+  await server.call("POST", "queues/unseen/messages", { delay: "1h" });
+  await text(page, ".status", /Held/);
+  await button(page, "Continue").click();
+  await text(page, "td a.row", /unseen/);
+  await quiet(page);
+  await server.stop();
+  await store.remove();
+});
+
+test("an empty server says how a queue is made, and the page follows", async () => {
+  const server = await Server.start();
+  const page = await open(browser, server);
+  await text(page, "h1", /No queue yet/);
+  await text(page, "pre", /curl --json/);
+  await server.call("POST", "queues/orders/messages", { delay: "1m" });
+  await text(page, "td a.row", /orders/);
+  await page.keyboard.press("?");
+  await text(page, "dialog", /Keyboard shortcuts/);
+  await page.keyboard.press("Escape");
+  await quiet(page);
+  await server.stop();
+});

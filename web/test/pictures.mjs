@@ -1,0 +1,53 @@
+// Takes the pictures of docs/images: the dashboard on data of flights and webhooks, light and dark.
+// Usage: DUEQ=bin/dueq node web/test/pictures.mjs DIRECTORY
+
+import { chromium } from "playwright-core";
+import { join } from "node:path";
+import { flights, others, webhooks } from "./seed.mjs";
+import { Server } from "./server.mjs";
+
+const directory = process.argv[2];
+const server = await Server.start();
+await others(server);
+await flights(server);
+await webhooks(server);
+const dead = (await server.call("GET", "queues/webhooks/messages?state=dead&limit=1")).messages[0].id;
+
+// work sends and acks flights while the pictures are taken, so that the plots have something to show.
+let working = true;
+const work = (async () => {
+  for (let n = 0; working; n++) {
+    const wave = 60 + Math.round(40 * Math.sin(n / 4));
+    await server.send("flights", Array.from({ length: wave }, (_, i) => ({ body: "{}", key: `now-${n}-${i}` })));
+    await server.settle("flights", Math.round(wave * (0.8 + 0.4 * Math.abs(Math.sin(n / 3)))), (_, i) => (i % 17 ? { verdict: "ack" } : { verdict: "nack", reason: "gate is closed", delay: `${(n + i) % 600}m` }));
+    await new Promise((resolve) => setTimeout(resolve, 250));
+  }
+})();
+
+const browser = await chromium.launch({ executablePath: process.env.DUEQ_CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
+const pages = {
+  overview: "#/",
+  queue: "#/queues/flights?due=day",
+  messages: "#/queues/webhooks/messages?state=scheduled",
+  message: `#/queues/webhooks/messages/${dead}`,
+  dead: "#/queues/webhooks/dead",
+};
+const shown = [];
+for (const colorScheme of ["light", "dark"]) {
+  const context = await browser.newContext({ colorScheme, viewport: { width: 1200, height: 820 }, reducedMotion: "reduce" });
+  const page = await context.newPage();
+  await page.goto(`${server.url}/`);
+  shown.push([colorScheme, page]);
+}
+await shown[0][1].waitForTimeout(100_000); // the plots fill
+for (const [colorScheme, page] of shown) {
+  for (const [name, hash] of Object.entries(pages)) {
+    await page.goto(`${server.url}/${hash}`);
+    await page.waitForTimeout(1500);
+    await page.screenshot({ path: join(directory, `dashboard-${name}-${colorScheme}.png`) });
+  }
+}
+working = false;
+await work;
+await browser.close();
+await server.stop();
