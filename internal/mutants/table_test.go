@@ -8,7 +8,7 @@ func mistakes() []mutant {
 		ofTheDisk(), ofTheLog(), ofTheProofs(), ofOpening(), ofTheSpace(), ofMerges(), ofThePace(), ofTheEngine(), ofTheScripts(), ofHolders(),
 		ofRemembering(), ofRememberingInRedis(), ofRetention(), ofRetentionInRedis(), ofTheHistory(), ofTheHistoryInRedis(),
 		ofDeleting(), ofDeletingInRedis(), ofSkipping(), ofRecurring(), ofRecurringInRedis(), ofNext(), ofNextInRedis(), ofSchedules(), ofOccurrences(),
-		ofSlots(), ofWorkers(), ofSilence(), ofIdleMaps(), ofDuties(), ofTelemetry(), ofTheCommand(), ofPushing(), ofEvents(), ofForecasts(), ofRemoteStores(), ofTheServer(), ofGrowing(),
+		ofSlots(), ofWorkers(), ofSilence(), ofIdleMaps(), ofDuties(), ofTelemetry(), ofTheCommand(), ofPushing(), ofEvents(), ofForecasts(), ofRemoteStores(), ofTheServer(), ofGrowing(), ofTheDashboard(),
 	)
 }
 

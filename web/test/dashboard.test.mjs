@@ -67,6 +67,27 @@ for (const kind of kinds) {
       await quiet(page);
     });
 
+    test("consumers: who is there, and what each holds", async () => {
+      await server.call("POST", "queues/crew/messages", { key: "boarding" });
+      await server.call("POST", "queues/crew/messages", { key: "waiting", delay: "1h" });
+      server.work("crew", "sleep 600");
+      const page = await open(browser, server, "#/queues/crew/consumers");
+      await text(page, "tbody tr", /on trial.*1$/);
+      await text(page, "tbody tr", /boarding.*in \d+ s1 \/ 25$/);
+      const holder = (await server.call("GET", "queues/crew/messages?state=leased")).messages[0].holder;
+      await text(page, "[aria-label='Held messages'] td", holder);
+      await page.keyboard.press("c");
+      await text(page, "h2", /^1 consumer in 1 program$/);
+      await text(page, "tbody tr", new RegExp(`^crew${holder}`));
+      await page.locator("[data-filter]").fill("nobody");
+      await text(page, "p", /No consumer has/);
+      await page.locator("[data-filter]").fill("crew");
+      await page.locator("td a.row").click();
+      await text(page, "h1", /^crew$/);
+      assert.match(page.url(), /#\/queues\/crew\/consumers$/);
+      await quiet(page);
+    });
+
     test("queue: forecast, pause and resume", async () => {
       const page = await open(browser, server, "#/queues/flights?due=day");
       await page.locator(".bars a[href] i").first().waitFor();
@@ -182,6 +203,7 @@ async function pages(server) {
     "#/", "#/queues/flights", "#/queues/flights?due=day", "#/queues/webhooks/messages", "#/queues/webhooks/messages?state=dead&failure=503",
     `#/queues/webhooks/messages/${await id("webhooks", "dead")}`, `#/queues/webhooks/messages/${await id("webhooks", "leased")}`,
     `#/queues/flights/messages/${await id("flights", "scheduled")}`, "#/queues/webhooks/dead", "#/queues/mail-digest/dead", "#/queues/none", "#/none",
+    "#/consumers", "#/queues/webhooks/consumers", "#/queues/mail-digest/consumers",
   ];
 }
 

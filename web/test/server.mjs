@@ -11,6 +11,7 @@ export class Server {
     let log = "";
     child.stderr.on("data", (data) => (log += data));
     const server = new Server();
+    server.workers = [];
     server.child = child;
     server.log = () => log;
     const line = await Promise.race([
@@ -22,6 +23,10 @@ export class Server {
   }
 
   async stop() {
+    for (const worker of this.workers.splice(0)) {
+      worker.kill("SIGKILL");
+      if (worker.exitCode === null && worker.signalCode === null) await once(worker, "exit");
+    }
     if (this.child.exitCode !== null) return;
     this.child.kill("SIGTERM");
     await once(this.child, "exit");
@@ -38,6 +43,12 @@ export class Server {
 
   send(queue, messages) {
     return this.call("POST", `queues/${queue}/batch`, { messages });
+  }
+
+  // work starts a program that runs a command for each message of a queue. It ends with the server.
+  work(queue, command) {
+    const child = spawn(process.env.DUEQ, ["work", "--store", this.url, "--queue", queue, "--exec", command, "--grace", "0s"], { stdio: "ignore" });
+    this.workers.push(child);
   }
 
   // settle receives messages that are due and settles each as verdictOf says.

@@ -115,6 +115,15 @@ export interface Member {
   trial: boolean;
 }
 
+export interface QueueMember extends Member {
+  queue: string;
+}
+
+export interface AllMembers {
+  members: QueueMember[];
+  next?: string;
+}
+
 export interface FailureGroup {
   failure: string;
   count: number;
@@ -230,6 +239,8 @@ export const api = {
   queue: (queue: string, signal?: AbortSignal) => call<Queue>("GET", queuePath(queue), undefined, signal),
   members: (queue: string, signal?: AbortSignal) =>
     call<{ members: Member[] }>("GET", `${queuePath(queue)}/members`, undefined, signal),
+  allMembers: (after: string, signal?: AbortSignal) =>
+    call<AllMembers>("GET", address("v1/members", { after, limit: 500 }), undefined, signal),
   forecast: (queue: string, step: string, spans: number, signal?: AbortSignal) =>
     call<Forecast>("GET", address(`${queuePath(queue)}/forecast`, { step, spans }), undefined, signal),
   list: (queue: string, filter: Filter, page: { cursor?: string; limit?: number; body_limit?: number }, signal?: AbortSignal) =>

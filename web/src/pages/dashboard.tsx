@@ -7,6 +7,7 @@ import { outdated, refreshSession, session, signOut } from "../data/session";
 import { Dialogs, Toasts } from "../parts/dialog";
 import { listenToKeys, showKeys } from "../parts/keys";
 import { Empty } from "../parts/small";
+import { Consumers, QueueConsumers } from "./consumers";
 import { DeadLetters } from "./dead";
 import { MessagePage } from "./message";
 import { Messages } from "./messages";
@@ -52,22 +53,28 @@ function Waiting() {
 
 function Page() {
   const [first, queue, page, ref] = route.value.path;
-  const title = queue ? `${queue} · dueq` : "dueq";
+  const name = queue ?? pages.find((p) => p.path === first)?.name;
+  const title = name ? `${name} · dueq` : "dueq";
   useEffect(() => {
     document.title = title;
   }, [title]);
   if (first === undefined) return <Overview />;
+  if (first === "consumers" && !queue) return <Consumers />;
   if (first !== "queues" || !queue) return <Empty alone title="There is no such page"><a href={href([])}>To the overview</a></Empty>;
   if (page === undefined) return <QueuePage key={queue} name={queue} />;
   if (page === "messages" && ref) return <MessagePage key={`${queue}/${ref}`} queue={queue} reference={ref} />;
   if (page === "messages") return <Messages key={queue} queue={queue} />;
   if (page === "dead") return <DeadLetters key={queue} queue={queue} />;
+  if (page === "consumers") return <QueueConsumers key={queue} queue={queue} />;
   return <Empty alone title="There is no such page"><a href={href(["queues", queue])}>To the queue</a></Empty>;
 }
 
+// pages are those about all queues.
+const pages = [{ path: "consumers", name: "Consumers" }] as const;
+
 function Bar() {
   const who = session.value;
-  const [, queue] = route.value.path;
+  const [first, queue] = route.value.path;
   return (
     <header class="bar">
       <div>
@@ -75,6 +82,10 @@ function Bar() {
           <svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="8" fill="#0f766e" /><circle cx="16" cy="16" r="9" fill="none" stroke="#fff" stroke-width="2.5" /><path d="M16 10.5V16l4 2.5" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round" /></svg>
           <span>dueq</span>
         </a>
+        <nav class="pages" aria-label="Pages">
+          <a class="wide-only" href={href([])} aria-current={first === undefined ? "page" : undefined}>Overview</a>
+          {pages.map((p) => <a key={p.path} href={href([p.path])} aria-current={first === p.path ? "page" : undefined}>{p.name}</a>)}
+        </nav>
         <nav class="trail" aria-label="Where you are">
           {queue && <><span aria-hidden="true">/</span><a href={href(["queues", queue])}>{queue}</a></>}
         </nav>

@@ -7,6 +7,7 @@ import { useLoaded, useTick } from "../data/load";
 import { href } from "../data/router";
 import { mayAdmin } from "../data/session";
 import { ask, attempt, toast } from "../parts/dialog";
+import { Duty } from "../parts/duty";
 import { ForecastChart } from "../parts/forecast";
 import { Plot } from "../parts/plot";
 import { ProblemNotice } from "../parts/small";
@@ -45,7 +46,7 @@ export function QueuePage({ name }: { name: string }) {
         <div class="third even"><Plot title="Throughput" series={series(name)} lines={throughput} format={rate} /></div>
         <div class="third even"><Plot title="Backlog" series={series(name)} lines={backlog} /></div>
         <div class="third even"><Plot title="Lateness" series={series(name)} lines={lateness} least={1000} format={waited} /></div>
-        <div class="half"><Consumers members={members.value?.members} problem={members.problem} queue={name} /></div>
+        <div class="half"><Consumers members={members.value?.members} problem={members.problem} queue={name} partitions={queue?.settings.partitions ?? 0} /></div>
         <div class="half">{queue && <Facts queue={queue} />}</div>
       </div>
     </>
@@ -67,43 +68,34 @@ function PauseButton({ name, paused }: { name: string; paused: boolean }) {
   return paused ? <button class="primary" onClick={() => void attempt(resume)}>Resume</button> : <button onClick={pause}>Pause</button>;
 }
 
-function Consumers({ members, problem, queue }: { members: Member[] | undefined; problem?: Problem; queue: string }) {
+const mostMembers = 20;
+
+function Consumers({ members, problem, queue, partitions }: { members: Member[] | undefined; problem?: Problem; queue: string; partitions: number }) {
   return (
     <section class="card flush">
-      <header><h2>Consumers</h2><span class="muted small">{members ? count(members.length) : ""}</span></header>
+      <header><h2>{members ? plural(members.length, "consumer") : "Consumers"}</h2><a class="small" href={href(["queues", queue, "consumers"])}>What they hold</a></header>
       <ProblemNotice problem={problem} />
       {members?.length === 0 && (
-        <div class="strip muted"><p>Nobody consumes this queue. In Go: <code>client.Queue("{queue}").Consume(ctx, handle, nil)</code>. Programs that receive over HTTP are not listed.</p></div>
+        <div class="strip muted"><p>Nobody consumes this queue. In Go: <code>client.Queue("{queue}").Consume(ctx, handle, dueq.ConsumeOptions{"{}"})</code>. Programs that receive over HTTP are not listed.</p></div>
       )}
       {members && members.length > 0 && (
         <div class="scroll" tabIndex={0} role="region" aria-label="Consumers">
           <table>
             <thead><tr><th>name</th><th>on duty for partitions</th></tr></thead>
             <tbody>
-              {members.slice(0, 50).map((m) => (
+              {members.slice(0, mostMembers).map((m) => (
                 <tr key={m.name}>
                   <td><span class="mono">{m.name}</span></td>
-                  <td>{m.trial ? <span class="badge">on trial</span> : m.on_duty.length === 0 ? <span class="muted">helps others</span> : ranges(m.on_duty)}</td>
+                  <td><Duty member={m} partitions={partitions} /></td>
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
       )}
+      {members && members.length > mostMembers && <p class="strip muted">and {count(members.length - mostMembers)} more</p>}
     </section>
   );
-}
-
-// ranges returns numbers in a short form: 0–3, 7.
-function ranges(all: readonly number[]): string {
-  const parts: string[] = [];
-  const sorted = [...all].sort((a, b) => a - b);
-  for (let i = 0; i < sorted.length; i++) {
-    const from = sorted[i]!;
-    while (sorted[i + 1] === sorted[i]! + 1) i++;
-    parts.push(from === sorted[i] ? `${from}` : `${from}–${sorted[i]}`);
-  }
-  return parts.join(", ");
 }
 
 function Facts({ queue }: { queue: Queue }) {

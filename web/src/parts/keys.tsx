@@ -3,7 +3,7 @@
 import { ask } from "./dialog";
 
 const keys: readonly (readonly [string, string])[] = [
-  ["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["/", "to the filter"], ["g", "to the overview"], ["?", "these shortcuts"],
+  ["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["/", "to the filter"], ["g", "to the overview"], ["c", "to the consumers"], ["?", "these shortcuts"],
 ];
 
 export function showKeys(): void {
@@ -25,6 +25,7 @@ const actions: Record<string, () => void> = {
   j: () => move(1),
   k: () => move(-1),
   "/": () => document.querySelector<HTMLElement>("[data-filter]")?.focus(),
+  c: () => (location.hash = "#/consumers"),
   g: () => (location.hash = "#/"),
   "?": showKeys,
 };
