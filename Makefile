@@ -104,6 +104,10 @@ bench-go: deps ## run the Go benchmarks of single parts
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) . ./store/embedded
 	cd bench && $(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) -timeout 30m ./micro
 
+.PHONY: bench-scripts
+bench-scripts: deps ## measure how long each script keeps Redis from others; fails above the bound (1 min; on a quiet machine)
+	$(GO) test -count=1 -run '^$$' -bench Scripts -benchtime 5x ./store/redisstore
+
 .PHONY: bench-test
 bench-test: deps ## vet and test the benchmark module
 	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...

@@ -69,5 +69,15 @@ func ofTheScripts() []mutant {
 			"  redis.call('HDEL', KEYS[1], 'largest')\n", "",
 			redisPkg, "TestClaim_EmptyPartitionForgetsThatRecordsWereLong",
 		},
+		{
+			"a script reads records without a limit", scriptsDir + "lib/fetch.lua",
+			"n < #ids and fetch_copied < fetch_budget do", "n < #ids do",
+			redisPkg, "TestScripts_LargeRecordsDoNotBlockOthers",
+		},
+		{
+			"all leases that ran out are read at once", scriptsDir + "lib/leases.lua",
+			"'-inf', to, 'LIMIT', 0, limit)", "'-inf', to)",
+			redisPkg, "TestScripts_BacklogsDoNotBlockOthers",
+		},
 	}
 }
