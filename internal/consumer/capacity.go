@@ -287,8 +287,10 @@ func (c *capacity) grant() {
 }
 
 // available returns how many permits a claim of a partition may have. It is at most the
-// partition's fair share, so that one claim cannot take all permits. It is 0 if the free permits are
-// not worth a call (see worth), so that busy workers do not cause a call per message.
+// partition's fair share, so that one claim cannot take all permits, or as many as are worth a call
+// if that is more: otherwise calls get smaller, and dearer for each message, the more partitions
+// there are. It is 0 if the free permits are not worth a call (see worth), so that busy workers do
+// not cause a call per message.
 func (c *capacity) available(partition, ahead int) int {
 	total, owed := c.limit+ahead, c.partitions[partition].lent()
 	if c.share != nil { // a delivery that is being settled has given up its slot, so another handler needs a permit
@@ -298,7 +300,7 @@ func (c *capacity) available(partition, ahead int) int {
 	if free == 0 {
 		return 0
 	}
-	fair := (total + len(c.partitions) - 1) / len(c.partitions)
+	fair := max((total+len(c.partitions)-1)/len(c.partitions), ahead/2)
 	return max(0, min(free, fair-owed))
 }
 

@@ -1,6 +1,7 @@
 package mutants
 
-// ofSilence are mistakes in how messages without a key avoid partitions that do not answer.
+// ofSilence are mistakes in how messages without a key avoid partitions that do not answer, and in how
+// calls stay large with many partitions.
 func ofSilence() []mutant {
 	const file, suite = "internal/producer/silence.go", "TestSend_(KeylessMessages|SilentPartition|AllPartitions)"
 	return []mutant{
@@ -23,6 +24,16 @@ func ofSilence() []mutant {
 			"a silent partition is asked for each message", file,
 			"ask = now.Sub(s.probed) >= probeEvery", "ask = now.Sub(s.probed) >= 0",
 			rootPkg, suite,
+		},
+		{
+			"concurrent sends are divided among partitions, so their calls are small", "internal/route/roundrobin.go",
+			"max(sending/concurrentCalls, min(sending*rounds, enough))", "max(1, sending/concurrentCalls)",
+			rootPkg, "TestSend_ConcurrentSendersShareCalls",
+		},
+		{
+			"claims get smaller with the number of partitions", consumerDir + "capacity.go",
+			"(total+len(c.partitions)-1)/len(c.partitions), ahead/2)", "(total+len(c.partitions)-1)/len(c.partitions), 0)",
+			consumerPkg, "TestCapacity_ClaimsAreAsLarge",
 		},
 	}
 }

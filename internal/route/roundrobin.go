@@ -17,9 +17,25 @@ type RoundRobin struct {
 	left      int64 // messages that still go to that partition
 }
 
-// concurrentCalls is the number of calls into which the messages of concurrent sends are divided:
-// while one call is in flight, the next collects messages.
-const concurrentCalls = 2
+const (
+	// concurrentCalls is the number of calls into which the messages of concurrent sends are divided:
+	// while one call is in flight, the next collects messages.
+	concurrentCalls = 2
+	// rounds is how many times as many messages as there are concurrent sends go to a partition in a
+	// row, up to enough. The first message for another partition finds no call in flight there, so it
+	// is sent alone, and until those for the partition before are stored, two calls share the sends.
+	rounds = 4
+	enough = 500
+)
+
+// inARow returns how many messages go to a partition before one goes to the next, while a number of
+// sends are in flight.
+func inARow(sending int64) int64 {
+	if sending < 2 {
+		return 1
+	}
+	return max(sending/concurrentCalls, min(sending*rounds, enough))
+}
 
 // Begin counts a send as in flight.
 func (r *RoundRobin) Begin() { r.sending.Add(1) }
@@ -36,7 +52,7 @@ func (r *RoundRobin) Next(partitions int) int {
 	defer r.mu.Unlock()
 	if r.left <= 0 || r.partition >= partitions {
 		r.partition = r.following(partitions)
-		r.left = max(1, r.sending.Load()/concurrentCalls)
+		r.left = inARow(r.sending.Load())
 	}
 	r.left--
 	return r.partition
