@@ -53,7 +53,11 @@ func Open(ctx context.Context, url string, o *Options) (*Client, error) {
 		return nil, fail("open", "", "", err)
 	}
 	if err := client.reach(ctx); err != nil {
-		return nil, fail("open", "", "", errors.Join(err, client.Close()))
+		err = fail("open", "", "", err)
+		if closing := client.Close(); closing != nil {
+			err = errors.Join(err, closing)
+		}
+		return nil, err
 	}
 	return client, nil
 }

@@ -14,11 +14,22 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/reach"
 	"github.com/dueq-dev/dueq/internal/socket"
 )
 
 // openTimeout is how long opening a store may take.
 const openTimeout = 3 * time.Second
+
+// errSilent is the error of a store that does not answer.
+var errSilent error = silence{}
+
+type silence struct{}
+
+func (silence) Error() string { return fmt.Sprintf("no answer within %s", openTimeout) }
+
+// Is makes it an ErrUnavailable, so that the library names what the last try met beside it.
+func (silence) Is(target error) bool { return target == dueq.ErrUnavailable }
 
 // storeURL returns --store, or else what the environment says.
 func (a *app) storeURL() string {
@@ -85,13 +96,19 @@ func (a *app) withToken(storeURL string) string {
 }
 
 func (a *app) openURL(ctx context.Context, url string) (*dueq.Client, error) {
-	ctx, cancel := context.WithTimeout(ctx, openTimeout)
+	bound, cancel := context.WithTimeoutCause(ctx, openTimeout, errSilent)
 	defer cancel()
-	client, err := dueq.Open(ctx, url, &dueq.Options{Logger: a.logger()})
-	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("open %s: no answer within %s: %w", storeName(url), openTimeout, dueq.ErrUnavailable)
+	client, err := dueq.Open(reach.AtOnce(bound), url, &dueq.Options{Logger: a.logger()})
+	if err == nil || ctx.Err() != nil || errors.Is(err, dueq.ErrInvalid) {
+		return client, err
 	}
-	return client, err
+	if errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, dueq.ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", dueq.ErrUnavailable, errSilent)
+	}
+	if outer, ok := errors.AsType[*dueq.Error](err); ok {
+		err = outer.Err
+	}
+	return nil, fmt.Errorf("open %s: %w", storeName(url), err)
 }
 
 // inUse reports whether err says that another process has the directory open.

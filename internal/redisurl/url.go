@@ -2,9 +2,14 @@
 package redisurl
 
 import (
+	"cmp"
+	"context"
+	"crypto/tls"
 	"errors"
+	"net"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -19,6 +24,7 @@ type URL struct {
 	hosts  []string
 	path   string
 	query  url.Values
+	dialed func(addr string, err error) // nil: nobody wants to know
 }
 
 // Parse returns an ErrInvalid for what it cannot read. The error never holds a part of the URL
@@ -63,6 +69,26 @@ func (a *URL) Pop(name string) (string, bool) {
 
 // Set sets a parameter of the query.
 func (a *URL) Set(name, value string) { a.query.Set(name, value) }
+
+// Hosts returns the number of addresses in the URL.
+func (a *URL) Hosts() int { return len(a.hosts) }
+
+// Watch makes the client call dialed with the result of each connection that it tries to make.
+func (a *URL) Watch(dialed func(addr string, err error)) { a.dialed = dialed }
+
+// dialer returns what go-redis dials with by default, watched.
+func (a *URL) dialer(timeout time.Duration, secure *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	const usual = 5 * time.Second // the default of go-redis
+	dial := redis.NewDialer(&redis.Options{DialTimeout: cmp.Or(timeout, usual), TLSConfig: secure})
+	if a.dialed == nil {
+		return dial
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		a.dialed(addr, err)
+		return conn, err
+	}
+}
 
 // Dial returns a client. It makes no call. It returns an ErrInvalid, with any password left out.
 func (a *URL) Dial() (redis.UniversalClient, error) {
@@ -133,6 +159,7 @@ func dialOne(a *URL) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	o.Dialer = a.dialer(o.DialTimeout, o.TLSConfig)
 	return redis.NewClient(o), nil
 }
 
@@ -156,6 +183,7 @@ func dialSentinel(a *URL) (redis.UniversalClient, error) {
 		o.Password, _ = user.Password()
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	o.Dialer = a.dialer(o.DialTimeout, o.TLSConfig)
 	return redis.NewFailoverClient(o), nil
 }
 
@@ -168,6 +196,7 @@ func dialCluster(a *URL) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	o.Dialer = a.dialer(o.DialTimeout, o.TLSConfig)
 	o.DisableRoutingPolicies = true // else COMMAND is asked of any node, and one that hangs delays all calls
 	return redis.NewClusterClient(o), nil
 }

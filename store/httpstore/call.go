@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/reach"
 	"github.com/dueq-dev/dueq/internal/wire"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -55,7 +56,7 @@ func call[R, A any](ctx context.Context, s *Store, method string, request func(t
 	var cause error
 	for try := 0; ; try++ {
 		again, err := s.try(bound, try, method, first.Queue, body, &answer)
-		if !again {
+		if !again || reach.IsAtOnce(ctx) && reach.Refused(err) {
 			return answer, err
 		}
 		if cause == nil || bound.Err() == nil { // the error of a try that was ended says less

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/dueq-dev/dueq/internal/reach"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -81,7 +82,7 @@ func (s *Store) repeat(ctx context.Context, op, queue string, try func(attempt i
 			return nil, fail(op, queue, s.gaveUp(ctx, err))
 		case errors.Is(err, store.ErrNotReplicated):
 			return nil, fail(op, queue, err)
-		case !transient(err):
+		case !transient(err), reach.IsAtOnce(ctx) && reach.Refused(err):
 			return nil, fail(op, queue, permanent(err))
 		}
 		cause = err

@@ -80,9 +80,7 @@ func (s *Store) inspectOnce(ctx context.Context, server redis.UniversalClient) e
 	return nil
 }
 
-// Reach returns nil when a server answers; of a Cluster, any of its masters. The others
-// are inspected before the first call to them. Otherwise it repeats that like any call.
-func (s *Store) Reach(ctx context.Context) error {
+func (s *Store) reach(ctx context.Context) error {
 	cluster, ok := s.rdb.(*redis.ClusterClient)
 	if !ok {
 		return s.start(ctx, "open", "", s.queuesKey())

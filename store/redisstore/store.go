@@ -37,6 +37,7 @@ type Store struct {
 
 	pipelines *pipelines
 	hub       *hub
+	dials     *dials // nil: the client is the caller's
 
 	closed  atomic.Bool
 	closing chan struct{} // closed by Close

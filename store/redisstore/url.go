@@ -25,6 +25,8 @@ func Open(text string, c Config) (*Store, error) {
 		return nil, err
 	}
 	logGoRedis(cmp.Or(c.Logger, slog.Default()))
+	dials := newDials(u.Hosts())
+	u.Watch(dials.done)
 	rdb, err := u.Dial()
 	if err != nil {
 		return nil, err
@@ -33,7 +35,7 @@ func Open(text string, c Config) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
 	}
-	s.owned = true
+	s.owned, s.dials = true, dials
 	return s, nil
 }
 
