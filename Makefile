@@ -7,6 +7,8 @@ LINT := bin/golangci-lint
 MODULES := . bench examples dueqprom dueqotel
 TELEMETRY := dueqprom dueqotel
 SERVED := . ./store/redisstore ./internal/killtest ./cmd/dueq/...
+# What would take the processor for seconds and uses no server.
+SERVERLESS := ^TestConsume_OverloadedProcessor$$
 CROSS ?= windows/amd64 darwin/arm64 linux/arm64
 
 .DEFAULT_GOAL := help
@@ -33,8 +35,8 @@ race: deps ## run the tests under the race detector, but for some of one gorouti
 
 .PHONY: servers-test
 servers-test: ## run what needs a server on Redis 8.0 and Valkey 8.1, too, which .ci/servers fetches
-	@set -o pipefail; .ci/servers | while read -r name program; do echo "== $$name"; \
-	  DUEQ_REDIS_SERVER=$$program $(GO) test -timeout 10m $(SERVED) </dev/null || exit 1; done
+	@set -e; DUEQ_SERVERS=$$(.ci/servers); export DUEQ_SERVERS; if [ -n "$$DUEQ_SERVERS" ]; then echo "$$DUEQ_SERVERS"; \
+	  $(GO) test -count=1 -timeout 10m -exec $(CURDIR)/.ci/on-servers -skip '$(SERVERLESS)' $(SERVED); fi
 
 .PHONY: lint
 lint: $(LINT) ## check formatting, vet, the linters and the import directions, in every module
