@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/internal/redistest"
@@ -163,17 +162,6 @@ func TestCanary_LeavesNoQueueWhenItIsInterrupted(t *testing.T) {
 	}
 	if all, err := client.Stats(t.Context()); err != nil || len(all) != 0 {
 		t.Errorf("%+v, %v, want no queue", all, err)
-	}
-}
-
-func TestOfLatency_Levels(t *testing.T) {
-	t.Parallel()
-	for median, want := range map[time.Duration]dueq.FindingLevel{
-		time.Millisecond: dueq.FindingOK, 20 * time.Millisecond: dueq.FindingOK, 21 * time.Millisecond: dueq.FindingWarn, 2 * time.Second: dueq.FindingFail,
-	} {
-		if f := ofLatency(median, median); f.Level != want || (want == dueq.FindingOK) != (f.Fix == "") {
-			t.Errorf("%s: %+v, want %s", median, f, want)
-		}
 	}
 }
 

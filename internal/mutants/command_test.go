@@ -25,17 +25,17 @@ func ofTheCommand() []mutant {
 			childPkg, "TestLines",
 		},
 		{
-			"a Redis that deletes messages is fine", redisDir + "diagnose.go",
+			"a Redis that deletes messages is fine", redisDir + "describe.go",
 			`f.Found != "noeviction" {`, `f.Found == "" {`,
 			redisPkg, "TestOfInfo",
 		},
 		{
-			"memory is free above the limit", redisDir + "diagnose.go",
+			"memory is free above the limit", redisDir + "describe.go",
 			"case free < almostNoneOf:", "case free > 0 && free < almostNoneOf:",
 			redisPkg, "TestOfInfo",
 		},
 		{
-			"slots without a master are served", redisDir + "diagnose.go",
+			"slots without a master are served", redisDir + "describe.go",
 			"if served < all {", "if served == 0 {",
 			redisPkg, "TestOfSlots",
 		},

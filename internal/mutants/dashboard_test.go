@@ -18,5 +18,20 @@ func ofTheDashboard() []mutant {
 			"names, answer.Next = names[:limit], names[limit-1]", "names = names[:limit]",
 			httpPkg, "TestAllMembers_",
 		},
+		{
+			"a token of some queues sees the store", httpDir + "description.go",
+			"len(c.token.Queues) > 0", "len(c.token.Queues) > 100",
+			httpPkg, "TestDescribe_",
+		},
+		{
+			"a directory that is not synced is fine", embeddedDir + "describe.go",
+			"f.Level, f.Found = store.Warn, \"the operating", "f.Found = \"the operating",
+			embeddedPkg, "TestDescribe_",
+		},
+		{
+			"a full disk is a warning", embeddedDir + "describe.go",
+			"f.Level, f.Found, f.Fix = store.Fail, \"the disk", "f.Level, f.Found, f.Fix = store.Warn, \"the disk",
+			embeddedPkg, "TestDescribe_",
+		},
 	}
 }

@@ -15,7 +15,7 @@
 //	change.go     the only code that changes a partition, and writes it down
 //	push.go claim.go trim.go done.go settle.go next.go cancel.go reschedule.go redrive.go purge.go
 //	              one operation each: what the rules of the state machine decide
-//	list.go stats.go check.go
+//	list.go stats.go check.go describe.go
 //	              reading: pages, sizes, the audit
 //	entry.go payload.go index.go order.go waiting.go calls.go cursor.go clock.go
 //	              the parts: one message, its content, the indexes by id and by time,

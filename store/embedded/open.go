@@ -115,6 +115,7 @@ type tuning struct {
 
 func openOn(ctx context.Context, d disk.Disk, c Config, t tuning) (*Store, error) {
 	s := newStore(c)
+	s.syncs = syncs{c.SyncEvery, c.NeverSync}
 	s.flight.most = cmp.Or(t.inFlight, inFlightMost)
 	logger := c.Logger
 	if logger == nil {

@@ -53,6 +53,7 @@ type Store struct {
 	live     usage
 	frames   pool
 	care     *caretaker
+	syncs    syncs
 	path     string       // of its directory; "": there is none
 	finish   func() error // ends what Open began
 	damage   []Damage

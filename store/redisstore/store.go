@@ -31,6 +31,7 @@ type Config struct {
 type Store struct {
 	rdb     redis.UniversalClient
 	owned   bool
+	kind    store.Kind
 	config  Config
 	scripts map[string]*script
 	sharded bool // on a Cluster: events are published within their slot
@@ -78,7 +79,7 @@ func New(rdb redis.UniversalClient, c Config) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{
-		rdb: rdb, config: c, pipelines: newPipelines(rdb), closing: make(chan struct{}),
+		rdb: rdb, kind: store.KindRedis, config: c, pipelines: newPipelines(rdb), closing: make(chan struct{}),
 		began: time.Now(), consumed: consumed{members: map[store.Member]bool{}},
 	}
 	s.scripts, s.sharded = library(), s.pipelines.cluster != nil

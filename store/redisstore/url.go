@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/dueq-dev/dueq/internal/redisurl"
@@ -36,6 +37,9 @@ func Open(text string, c Config) (*Store, error) {
 		return nil, errors.Join(err, rdb.Close())
 	}
 	s.owned, s.dials = true, dials
+	if strings.HasPrefix(text, "redis+sentinel:") {
+		s.kind = store.KindSentinel
+	}
 	return s, nil
 }
 

@@ -88,6 +88,20 @@ for (const kind of kinds) {
       await quiet(page);
     });
 
+    test("store: what it is, and its warnings first on the overview", async () => {
+      const page = await open(browser, server, "#/");
+      const warned = kind === "redis" ? /persistence.*Store.*no append-only file/ : undefined;
+      if (warned) await text(page, ".attention li:first-child", warned);
+      else await text(page, ".attention li:first-child", /webhooks/);
+      await page.keyboard.press("s");
+      await text(page, "h1", /^Store$/);
+      await text(page, ".head", { mem: /kept in memory/, file: /kept in a directory/, redis: /kept in Redis$/ }[kind]);
+      await text(page, ".attention li", { mem: /^warn.*in memory/, file: /^ok.*calls wait for the disk/, redis: /^warn.*no append-only file.*CONFIG SET appendonly yes/ }[kind]);
+      if (kind === "file") await text(page, "dd", /in 1 file$/);
+      if (kind === "redis") await text(page, "dd", /sends are refused/);
+      await quiet(page);
+    });
+
     test("queue: forecast, pause and resume", async () => {
       const page = await open(browser, server, "#/queues/flights?due=day");
       await page.locator(".bars a[href] i").first().waitFor();
@@ -203,7 +217,7 @@ async function pages(server) {
     "#/", "#/queues/flights", "#/queues/flights?due=day", "#/queues/webhooks/messages", "#/queues/webhooks/messages?state=dead&failure=503",
     `#/queues/webhooks/messages/${await id("webhooks", "dead")}`, `#/queues/webhooks/messages/${await id("webhooks", "leased")}`,
     `#/queues/flights/messages/${await id("flights", "scheduled")}`, "#/queues/webhooks/dead", "#/queues/mail-digest/dead", "#/queues/none", "#/none",
-    "#/consumers", "#/queues/webhooks/consumers", "#/queues/mail-digest/consumers",
+    "#/consumers", "#/store", "#/queues/webhooks/consumers", "#/queues/mail-digest/consumers",
   ];
 }
 

@@ -124,6 +124,42 @@ export interface AllMembers {
   next?: string;
 }
 
+export interface RedisServer {
+  address?: string;
+  version: string;
+  role: string;
+  memory_used: number;
+  memory_limit: number;
+  eviction: string;
+  append_only: boolean;
+  last_snapshot?: string;
+  clients: number;
+  replicas: number;
+}
+
+export interface Files {
+  bytes: number;
+  needed: number;
+  segments: number;
+  sync: string;
+  full: boolean;
+}
+
+export interface Finding {
+  check: string;
+  server?: string;
+  level: "ok" | "warn" | "fail";
+  found: string;
+  fix?: string;
+}
+
+export interface Store {
+  kind: "redis" | "sentinel" | "cluster" | "file" | "memory" | "other";
+  servers?: RedisServer[];
+  files?: Files;
+  findings: Finding[];
+}
+
 export interface FailureGroup {
   failure: string;
   count: number;
@@ -241,6 +277,7 @@ export const api = {
     call<{ members: Member[] }>("GET", `${queuePath(queue)}/members`, undefined, signal),
   allMembers: (after: string, signal?: AbortSignal) =>
     call<AllMembers>("GET", address("v1/members", { after, limit: 500 }), undefined, signal),
+  store: (signal?: AbortSignal) => call<Store>("GET", "v1/store", undefined, signal),
   forecast: (queue: string, step: string, spans: number, signal?: AbortSignal) =>
     call<Forecast>("GET", address(`${queuePath(queue)}/forecast`, { step, spans }), undefined, signal),
   list: (queue: string, filter: Filter, page: { cursor?: string; limit?: number; body_limit?: number }, signal?: AbortSignal) =>

@@ -50,7 +50,9 @@ export const localInput = (d: Date): string => `${day(d)}T${clock(d)}:${two(d.ge
 export function bytes(n: number): string {
   if (n < 1024) return `${count(n)} B`;
   const kib = n / 1024;
-  return kib < 1024 ? `${kib.toFixed(kib < 10 ? 1 : 0)} KiB` : `${(kib / 1024).toFixed(1)} MiB`;
+  if (kib < 1024) return `${kib.toFixed(kib < 10 ? 1 : 0)} KiB`;
+  const mib = kib / 1024;
+  return mib < 1024 ? `${mib.toFixed(1)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
 }
 
 // goSpan returns a duration as the API writes it, such as 24h0m0s, in the form of span.

@@ -13,6 +13,7 @@ import { MessagePage } from "./message";
 import { Messages } from "./messages";
 import { Overview } from "./overview";
 import { QueuePage } from "./queue";
+import { StorePage } from "./store";
 import { SignIn } from "./signin";
 
 export function Dashboard() {
@@ -60,6 +61,7 @@ function Page() {
   }, [title]);
   if (first === undefined) return <Overview />;
   if (first === "consumers" && !queue) return <Consumers />;
+  if (first === "store" && !queue) return <StorePage />;
   if (first !== "queues" || !queue) return <Empty alone title="There is no such page"><a href={href([])}>To the overview</a></Empty>;
   if (page === undefined) return <QueuePage key={queue} name={queue} />;
   if (page === "messages" && ref) return <MessagePage key={`${queue}/${ref}`} queue={queue} reference={ref} />;
@@ -70,7 +72,7 @@ function Page() {
 }
 
 // pages are those about all queues.
-const pages = [{ path: "consumers", name: "Consumers" }] as const;
+const pages = [{ path: "consumers", name: "Consumers" }, { path: "store", name: "Store" }] as const;
 
 function Bar() {
   const who = session.value;

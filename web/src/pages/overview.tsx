@@ -1,16 +1,18 @@
 // All queues: what needs attention first, then how they are doing.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { QueueState } from "../data/api";
 import { compact, count, plural, rate, span } from "../data/format";
-import { queues, series, totals } from "../data/live";
+import { connection, queues, series, totals } from "../data/live";
+import { useTick } from "../data/load";
+import { refreshStore, store } from "../data/store";
 import { change, href, route } from "../data/router";
 import { ForecastChart } from "../parts/forecast";
 import { Plot } from "../parts/plot";
 import { Empty, Number } from "../parts/small";
 
 interface Concern {
-  queue: string;
+  queue?: string; // none: the store
   weight: number;
   badge: string;
   bad: boolean;
@@ -38,7 +40,21 @@ function concernsOf(q: QueueState): Concern[] {
   return found;
 }
 
+// storeConcerns returns what is wrong with the store. What is kept in memory is lost on purpose.
+function storeConcerns(): Concern[] {
+  const is = store.value;
+  if (!is || is.kind === "memory") return [];
+  return is.findings.filter((f) => f.level !== "ok").map((f) => ({
+    weight: f.level === "fail" ? 7 : 6, badge: f.check, bad: f.level === "fail", to: href(["store"]),
+    text: `${f.server ? `${f.server}: ` : ""}${f.found}`,
+  }));
+}
+
+const storeRefreshMS = 60_000;
+
 export function Overview() {
+  const tick = useTick(storeRefreshMS, connection.value === "held");
+  useEffect(() => void refreshStore(), [tick]);
   const all = [...queues.value.values()];
   if (all.length === 0) return <NoQueues />;
   const t = totals.value;
@@ -73,17 +89,17 @@ export const throughput = [
 ] as const;
 
 function Attention({ all }: { all: QueueState[] }) {
-  const concerns = all.flatMap(concernsOf).sort((a, b) => b.weight - a.weight || a.queue.localeCompare(b.queue));
+  const concerns = [...storeConcerns(), ...all.flatMap(concernsOf)].sort((a, b) => b.weight - a.weight || (a.queue ?? "").localeCompare(b.queue ?? ""));
   if (concerns.length === 0) return null;
   return (
     <section class="card flush attention">
       <header><h2>Needs attention</h2>{concerns.length > mostConcerns && <span class="muted small">the first {mostConcerns} of {concerns.length}</span>}</header>
       <ul>
         {concerns.slice(0, mostConcerns).map((c) => (
-          <li key={c.queue + c.badge}>
+          <li key={`${c.queue ?? ""} ${c.badge}`}>
             <span class={c.bad ? "badge bad" : "badge warn"}>{c.badge}</span>
-            <span><a href={href(["queues", c.queue])}>{c.queue}</a> <span class="muted">{c.text}</span></span>
-            <a href={c.to} aria-label={`Look at ${c.queue}: ${c.badge}`}>Look</a>
+            <span><a href={c.queue ? href(["queues", c.queue]) : c.to}>{c.queue ?? "Store"}</a> <span class="muted">{c.text}</span></span>
+            <a href={c.to} aria-label={`Look at ${c.queue ?? "the store"}: ${c.badge}`}>Look</a>
           </li>
         ))}
       </ul>

@@ -3,7 +3,7 @@
 import { ask } from "./dialog";
 
 const keys: readonly (readonly [string, string])[] = [
-  ["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["/", "to the filter"], ["g", "to the overview"], ["c", "to the consumers"], ["?", "these shortcuts"],
+  ["j", "next row"], ["k", "row before"], ["Enter", "open the row"], ["/", "to the filter"], ["g", "to the overview"], ["c", "to the consumers"], ["s", "to the store"], ["?", "these shortcuts"],
 ];
 
 export function showKeys(): void {
@@ -26,6 +26,7 @@ const actions: Record<string, () => void> = {
   k: () => move(-1),
   "/": () => document.querySelector<HTMLElement>("[data-filter]")?.focus(),
   c: () => (location.hash = "#/consumers"),
+  s: () => (location.hash = "#/store"),
   g: () => (location.hash = "#/"),
   "?": showKeys,
 };

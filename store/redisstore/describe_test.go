@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func storeOf(t *testing.T, rdb redis.UniversalClient) *Store {
 	return s
 }
 
-func TestDiagnose_SeesTheSettingsOfTheServer(t *testing.T) {
+func TestDescribe_SeesTheSettingsOfTheServer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	rdb := server.Client(t)
@@ -92,7 +93,8 @@ func TestDiagnose_SeesTheSettingsOfTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := s.Diagnose(t.Context())
+	d, err := s.Describe(t.Context())
+	found := d.Findings
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,9 +102,43 @@ func TestDiagnose_SeesTheSettingsOfTheServer(t *testing.T) {
 	if len(by) != 5 || by["eviction"] != store.Fail || by["persistence"] != store.Warn || by["memory"] != store.Fine || by["version"] != store.Fine || by["role"] != store.Fine {
 		t.Errorf("%+v", found)
 	}
+	if len(d.Servers) != 1 || d.Kind != store.KindRedis {
+		t.Fatalf("%s: %+v", d.Kind, d.Servers)
+	}
+	of := d.Servers[0]
+	if of.Address != "" || of.Role != "master" || of.MemoryLimit != 1<<30 || of.MemoryUsed <= 0 || of.Eviction != "allkeys-lru" || of.AppendOnly || of.Clients < 1 {
+		t.Errorf("%+v", of)
+	}
 }
 
-func TestDiagnose_WithoutPermissionForInfoWarns(t *testing.T) {
+func TestDescribe_KindIsThatOfTheURL(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]store.Kind{"redis://localhost:1": store.KindRedis, "redis+sentinel://localhost:1/master": store.KindSentinel} {
+		s, err := Open(url, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		if s.kind != want {
+			t.Errorf("%s: %s, want %s", url, s.kind, want)
+		}
+	}
+}
+
+func TestServerOf_ReadsInfo(t *testing.T) {
+	t.Parallel()
+	info := infoFields("redis_version:7.2.4\r\nvalkey_version:8.1.0\r\nrole:master\r\nused_memory:5\r\nmaxmemory:7\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n" +
+		"rdb_last_save_time:9\r\nconnected_clients:3\r\nconnected_slaves:2\r\n")
+	want := store.Server{
+		Address: "a:1", Version: "Valkey 8.1.0", Role: "master", MemoryUsed: 5, MemoryLimit: 7, Eviction: "noeviction", AppendOnly: true,
+		LastSnapshot: 9000, Clients: 3, Replicas: 2,
+	}
+	if got := serverOf("a:1", info); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+func TestDescribe_WithoutPermissionForInfoWarns(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	admin := server.Client(t)
@@ -114,17 +150,19 @@ func TestDiagnose_WithoutPermissionForInfoWarns(t *testing.T) {
 	rdb := redis.NewClient(options)
 	t.Cleanup(func() { _ = rdb.Close() })
 	s := storeOf(t, rdb)
-	found, err := s.Diagnose(t.Context())
+	d, err := s.Describe(t.Context())
+	found := d.Findings
 	if err != nil || len(found) != 1 || found[0].Level != store.Warn || !strings.Contains(found[0].Fix, "+info") {
 		t.Errorf("%+v, %v, want a warning", found, err)
 	}
 }
 
-func TestDiagnose_AsksEveryMasterOfACluster(t *testing.T) {
+func TestDescribe_AsksEveryMasterOfACluster(t *testing.T) {
 	t.Parallel()
 	nodes := redistest.StartCluster(t, 3)
 	s := storeOf(t, redistest.ClusterClient(t, nodes))
-	found, err := s.Diagnose(t.Context())
+	d, err := s.Describe(t.Context())
+	found := d.Findings
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,5 +172,8 @@ func TestDiagnose_AsksEveryMasterOfACluster(t *testing.T) {
 	}
 	if by := levels(found); len(servers) != 4 || by["slots"] != store.Fine || len(found) != 3*5+1 { // the slots are those of all
 		t.Errorf("%d servers: %+v", len(servers), found)
+	}
+	if d.Kind != store.KindCluster || len(d.Servers) != 3 || !slices.IsSortedFunc(d.Servers, func(a, b store.Server) int { return strings.Compare(a.Address, b.Address) }) {
+		t.Errorf("%s: %+v", d.Kind, d.Servers)
 	}
 }

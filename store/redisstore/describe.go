@@ -3,7 +3,10 @@ package redisstore
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/redis/go-redis/v9"
@@ -11,46 +14,68 @@ import (
 	"github.com/dueq-dev/dueq/store"
 )
 
-// Diagnose looks at the settings and the state of the servers: of the one that the store uses, or
+// Describe looks at the settings and the state of the servers: of the one that the store uses, or
 // of all masters of a Cluster.
-func (s *Store) Diagnose(ctx context.Context) ([]store.Finding, error) {
+func (s *Store) Describe(ctx context.Context) (store.Description, error) {
+	d := store.Description{Kind: s.kind}
 	cluster, ok := s.rdb.(*redis.ClusterClient)
 	if !ok {
-		return diagnose(ctx, "", s.rdb)
+		return d, s.look(ctx, &d, "", s.rdb)
 	}
+	d.Kind = store.KindCluster
 	var mu sync.Mutex
-	var all []store.Finding
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		found, err := diagnose(ctx, node.Options().Addr, node)
+		var one store.Description
+		err := s.look(ctx, &one, node.Options().Addr, node)
 		mu.Lock()
 		defer mu.Unlock()
-		all = append(all, found...)
+		d.Servers, d.Findings = append(d.Servers, one.Servers...), append(d.Findings, one.Findings...)
 		return err
 	})
 	if err != nil {
-		return all, fail("diagnose", "", err)
+		return d, fail("describe", "", err)
 	}
+	slices.SortFunc(d.Servers, func(a, b store.Server) int { return strings.Compare(a.Address, b.Address) })
+	slices.SortStableFunc(d.Findings, func(a, b store.Finding) int { return strings.Compare(a.Server, b.Server) })
 	slots, err := cluster.ClusterSlots(ctx).Result() //nolint:staticcheck // Redis 6.2 has no CLUSTER SHARDS
 	if err != nil {
-		return all, fail("diagnose", "", err)
+		return d, fail("describe", "", err)
 	}
-	return append(all, ofSlots(slots)), nil
+	d.Findings = append(d.Findings, ofSlots(slots))
+	return d, nil
 }
 
-// diagnose asks one server.
-func diagnose(ctx context.Context, server string, rdb redis.Cmdable) ([]store.Finding, error) {
-	info, err := rdb.Info(ctx).Result()
+// look asks one server, and adds what it answers to d.
+func (s *Store) look(ctx context.Context, d *store.Description, server string, rdb redis.Cmdable) error {
+	text, err := rdb.Info(ctx).Result()
 	if redis.HasErrorPrefix(err, "NOPERM") {
-		return []store.Finding{{Check: "settings", Server: server, Level: store.Warn, Found: "INFO is not allowed", Fix: "allow +info, so that dueq can look at eviction, persistence and memory"}}, nil
+		d.Findings = append(d.Findings, store.Finding{Check: "settings", Server: server, Level: store.Warn, Found: "INFO is not allowed", Fix: "allow +info, so that dueq can look at eviction, persistence and memory"})
+		return nil
 	}
 	if err != nil {
-		return nil, fail("diagnose", "", err)
+		return fail("describe", "", err)
 	}
-	found := ofInfo(infoFields(info))
-	for i := range found {
-		found[i].Server = server
+	info := infoFields(text)
+	d.Servers = append(d.Servers, serverOf(server, info))
+	for _, f := range ofInfo(info) {
+		f.Server = server
+		d.Findings = append(d.Findings, f)
 	}
-	return found, nil
+	return nil
+}
+
+// serverOf returns what the fields of INFO say about a server.
+func serverOf(address string, info map[string]string) store.Server {
+	of := func(name string) int64 { return int64(min(number(info[name]), math.MaxInt64)) }
+	version := "Redis " + info["redis_version"]
+	if valkey := info["valkey_version"]; valkey != "" {
+		version = "Valkey " + valkey
+	}
+	return store.Server{
+		Address: address, Version: version, Role: info["role"], MemoryUsed: of("used_memory"), MemoryLimit: of("maxmemory"),
+		Eviction: info["maxmemory_policy"], AppendOnly: info["aof_enabled"] == "1", LastSnapshot: 1000 * of("rdb_last_save_time"),
+		Clients: of("connected_clients"), Replicas: of("connected_slaves"),
+	}
 }
 
 // ofInfo returns what the fields of INFO mean for messages on that server.

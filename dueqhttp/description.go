@@ -1,0 +1,75 @@
+package dueqhttp
+
+import (
+	"net/http"
+
+	"github.com/dueq-dev/dueq"
+)
+
+// storeDescription is the answer about the store behind the server.
+type storeDescription struct {
+	Kind     string        `json:"kind"`
+	Servers  []redisServer `json:"servers,omitempty"`
+	Files    *files        `json:"files,omitempty"`
+	Findings []finding     `json:"findings"`
+}
+
+// redisServer is a Redis server.
+type redisServer struct {
+	Address      string `json:"address,omitempty"` // of a Cluster
+	Version      string `json:"version"`
+	Role         string `json:"role"`
+	MemoryUsed   int64  `json:"memory_used"`
+	MemoryLimit  int64  `json:"memory_limit"`
+	Eviction     string `json:"eviction"`
+	AppendOnly   bool   `json:"append_only"`
+	LastSnapshot string `json:"last_snapshot,omitempty"`
+	Clients      int64  `json:"clients"`
+	Replicas     int64  `json:"replicas"`
+}
+
+// files are those of a directory.
+type files struct {
+	Bytes    int64  `json:"bytes"`
+	Needed   int64  `json:"needed"`
+	Segments int    `json:"segments"`
+	Sync     string `json:"sync"`
+	Full     bool   `json:"full"`
+}
+
+// finding is one thing that was judged.
+type finding struct {
+	Check  string            `json:"check"`
+	Server string            `json:"server,omitempty"`
+	Level  dueq.FindingLevel `json:"level"`
+	Found  string            `json:"found"`
+	Fix    string            `json:"fix,omitempty"`
+}
+
+// serveDescribe describes the store. A token that is for some queues only does not see it.
+func serveDescribe(c *call) error {
+	if err := c.onlyQuery(); err != nil {
+		return err
+	}
+	if c.token != nil && len(c.token.Queues) > 0 {
+		return &statusError{http.StatusForbidden, "the token is for some queues, and the store is that of all"}
+	}
+	d, err := c.client.Describe(c.r.Context())
+	if err != nil {
+		return err
+	}
+	answer := storeDescription{Kind: d.Kind, Findings: make([]finding, len(d.Findings))}
+	for _, s := range d.Servers {
+		answer.Servers = append(answer.Servers, redisServer{
+			Address: s.Address, Version: s.Version, Role: s.Role, MemoryUsed: s.MemoryUsed, MemoryLimit: s.MemoryLimit, Eviction: s.Eviction,
+			AppendOnly: s.AppendOnly, LastSnapshot: timestamp(s.LastSnapshot), Clients: s.Clients, Replicas: s.Replicas,
+		})
+	}
+	if d.Files != nil {
+		answer.Files = new(files(*d.Files))
+	}
+	for i, f := range d.Findings {
+		answer.Findings[i] = finding(f)
+	}
+	return c.answer(http.StatusOK, answer)
+}

@@ -1,0 +1,19 @@
+// What is known of the store behind the server, for the pages that show it.
+
+import { signal } from "@preact/signals";
+import { api, type Store } from "./api";
+import type { Problem } from "./api";
+import { toProblem } from "./load";
+
+export const store = signal<Store | undefined>(undefined);
+export const storeProblem = signal<Problem | undefined>(undefined);
+
+// refreshStore looks at the store. A token that may not see it gets a problem.
+export async function refreshStore(): Promise<void> {
+  try {
+    store.value = await api.store();
+    storeProblem.value = undefined;
+  } catch (error) {
+    storeProblem.value = toProblem(error);
+  }
+}
