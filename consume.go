@@ -64,6 +64,12 @@ type ConsumeOptions struct {
 	AtMostOnce bool
 	// Middleware wraps the handler; the first is the outermost.
 	Middleware []Middleware
+	// Partitions pins the consumer to some partitions, by index: it claims from these only, for
+	// example to run beside the server that has them. Those that the queue does not have are left
+	// out. Pinned consumers share no duties: each looks at its partitions as often as if it were
+	// the only consumer. See that every partition has a consumer. Default: all, shared with the
+	// other consumers.
+	Partitions []int
 	// Name of the consumer in logs and in the store, where Record.Holder has it with a suffix
 	// that makes it unique: 1 to 32 of A-Z a-z 0-9 . _ -. Default Options.Name.
 	Name string
@@ -164,8 +170,23 @@ func (q *Queue) newConsumer(ctx context.Context, c *ConsumeOptions, learn func(c
 		return nil, err
 	}
 	config := q.consumerConfig(settings, *c)
+	if config.Pinned, err = pinned(c.Partitions, settings.Partitions); err != nil {
+		return nil, err
+	}
 	handle(&config)
 	return consumer.New(&config), nil
+}
+
+// pinned returns those of a consumer's partitions that a queue of n partitions has; nil: it has all.
+func pinned(partitions []int, n int) ([]int, error) {
+	if len(partitions) == 0 {
+		return nil, nil
+	}
+	all := slices.DeleteFunc(slices.Sorted(slices.Values(partitions)), func(p int) bool { return p >= n })
+	if len(all) == 0 {
+		return nil, outside("partitions", fmt.Sprint(partitions), "0 to %d: the queue has none of them", n-1)
+	}
+	return slices.Compact(all), nil
 }
 
 func (q *Queue) warnRepartitioned(ctx context.Context, err error) {
@@ -236,6 +257,11 @@ func (c ConsumeOptions) check() error {
 		return outside("prefetch bytes", c.PrefetchBytes, "1 to %d", maxPrefetched)
 	case slices.ContainsFunc(c.Middleware, func(m Middleware) bool { return m == nil }):
 		return invalid("middleware", "one is nil")
+	}
+	for _, p := range c.Partitions {
+		if p < 0 || p >= store.MaxPartitions {
+			return outside("partitions", p, "0 to %d", store.MaxPartitions-1)
+		}
 	}
 	if err := checkName(c.Name); err != nil {
 		return err

@@ -13,8 +13,9 @@ type Member struct {
 	// OnDuty are the partitions for which it claims messages when they become due. Other consumers
 	// claim when it is busy, or does not answer.
 	OnDuty []int
-	// Trial reports that it was started less than 15 s ago. It gets no duties yet, and claims
-	// messages that nobody else does.
+	// Trial reports that it gets no duties. Either it was started less than 15 s ago, and claims
+	// messages that nobody else does; or it is pinned to partitions (ConsumeOptions.Partitions), and
+	// claims from these.
 	Trial bool
 }
 

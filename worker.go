@@ -31,6 +31,7 @@ type WorkerOptions struct {
 	Backoff       func(d *Delivery, err error) time.Duration
 	AtMostOnce    bool
 	Middleware    []Middleware
+	Partitions    []int
 	Name          string
 }
 

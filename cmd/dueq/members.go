@@ -30,7 +30,7 @@ func (r membersResult) text() string {
 		}
 		duties := strings.Join(partitions, " ")
 		if m.Trial {
-			duties = "on trial"
+			duties = "on trial, or pinned"
 		}
 		rows[i] = []string{m.Name, m.Client, duties}
 	}
@@ -42,8 +42,8 @@ func newMembers(a *app) *cobra.Command {
 		Use:   "members --queue NAME",
 		Short: "Show the live consumers of a queue",
 		Long: `Show the live consumers of a queue, and for which partitions each is on duty: it claims
-their messages when they become due. A consumer gets duties 15 s after its start, and is shown for up
-to 15 s after its process has died.`,
+their messages when they become due. A consumer gets duties 15 s after its start, or none if it is
+pinned to partitions. It is shown for up to 15 s after its process has died.`,
 		Args: cobra.NoArgs,
 	}
 	queue := queueFlag(cmd)

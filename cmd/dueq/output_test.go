@@ -170,6 +170,19 @@ func TestPurge_AsksForConfirmation(t *testing.T) {
 	}
 }
 
+func TestStats_OfOneQueueShowsDuties(t *testing.T) {
+	t.Parallel()
+	for text, r := range map[string]statsResult{
+		"":                             {{Queue: "q", Partitions: 2}},
+		"worker-1  0 2\nworker-2  1\n": {{Queue: "q", Partitions: 3, OnDuty: []string{"worker-1", "worker-2", "worker-1"}}},
+		"nobody    0\nworker-2  1\n":   {{Queue: "q", Partitions: 2, OnDuty: []string{"", "worker-2"}}},
+	} {
+		if got := r.text(); !strings.Contains(got, text) || strings.Contains(got, "ON DUTY") != (text != "") {
+			t.Errorf("stats %q, want %q", got, text)
+		}
+	}
+}
+
 func TestMembers_ShowsDuties(t *testing.T) {
 	t.Parallel()
 	var r membersResult
@@ -177,7 +190,7 @@ func TestMembers_ShowsDuties(t *testing.T) {
 		t.Errorf("no members: %q", got)
 	}
 	r = membersResult{{Name: "a", Client: "x", OnDuty: []int{0, 2}}, {Name: "b", Client: "y", Trial: true}}
-	for _, want := range []string{"a     x       0 2", "b     y       on trial"} {
+	for _, want := range []string{"a     x       0 2", "b     y       on trial, or pinned"} {
 		if got := r.text(); !strings.Contains(got, want) {
 			t.Errorf("members %q, want a line %q", got, want)
 		}

@@ -246,6 +246,9 @@ func TestStats_JSON(t *testing.T) {
 	if got := fieldNames(t, raw[0]); !slices.Equal(got, want) {
 		t.Errorf("fields are %v, want %v", got, want)
 	}
+	if a := s.stats("a"); !slices.Equal(a.OnDuty, []string{""}) {
+		t.Errorf("on duty for the only partition is %q, want nobody", a.OnDuty)
+	}
 	if a := s.stats("a"); a.Queue != "a" || a.Partitions != 1 || a.Scheduled != 1 || a.Sent != 1 || a.OldestReadyMS != 0 {
 		t.Errorf("stats are %+v", a)
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -50,6 +53,8 @@ type queueStats struct {
 	Remembered   int64 `json:"remembered"`
 	Done         int64 `json:"done"`
 	GrowingFrom  int   `json:"growing_from"`
+
+	OnDuty []string `json:"on_duty,omitempty"` // of one queue: for each partition the consumer, "" for none
 }
 
 func newQueueStats(s dueq.Stats) queueStats {
@@ -85,7 +90,44 @@ func (r statsResult) text() string {
 		rows[i] = append(rows[i], ago(s.OldestReadyMS))
 	}
 	text := term.Table([]string{"QUEUE", "SCHEDULED", "READY", "LEASED", "DEAD", "DONE", "CONSUMERS", "OLDEST READY"}, rows)
+	for _, s := range r {
+		text += s.duties()
+	}
 	return text + r.attention()
+}
+
+// duties returns a table of who is on duty for which partitions, for one queue.
+func (s queueStats) duties() string {
+	if len(s.OnDuty) == 0 {
+		return ""
+	}
+	partitions := map[string][]string{}
+	for p, name := range s.OnDuty {
+		name = cmp.Or(name, "nobody")
+		partitions[name] = append(partitions[name], strconv.Itoa(p))
+	}
+	var rows [][]string
+	for _, name := range slices.Sorted(maps.Keys(partitions)) {
+		rows = append(rows, []string{name, strings.Join(partitions[name], " ")})
+	}
+	return "\n" + term.Table([]string{"CONSUMER", "ON DUTY FOR PARTITIONS"}, rows)
+}
+
+// onDuty returns the consumer on duty for each partition of a queue.
+func onDuty(ctx context.Context, q *dueq.Queue, partitions int) ([]string, error) {
+	members, err := q.Members(ctx)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, partitions)
+	for _, m := range members {
+		for _, p := range m.OnDuty {
+			if p < partitions {
+				names[p] = m.Name
+			}
+		}
+	}
+	return names, nil
 }
 
 // countersResult is statsResult with the counters as text.
@@ -156,7 +198,8 @@ func newStats(a *app) *cobra.Command {
 		Short: "Show sizes of queues, what is stuck and why",
 		Long: `Show the sizes of every queue, or of one, and below them what needs attention: queues that
 are paused, that have no consumer, whose messages wait, or which have dead messages; each with
-the command to look closer or to mend it. -o json prints an array with an object per queue, which
+the command to look closer or to mend it. With --queue also who is on duty for which partition:
+who claims their messages when they become due. -o json prints an array with an object per queue, which
 has all counters; counters are those since the queue was made.`,
 		Args: cobra.NoArgs,
 	}
@@ -171,6 +214,11 @@ has all counters; counters are those since the queue was made.`,
 			r := make(statsResult, len(all))
 			for i := range all {
 				r[i] = newQueueStats(all[i])
+			}
+			if cmd.Flags().Changed("queue") && !*counters {
+				if r[0].OnDuty, err = onDuty(ctx, client.Queue(*queue), r[0].Partitions); err != nil {
+					return err
+				}
 			}
 			if *counters {
 				return a.print(countersResult(r))

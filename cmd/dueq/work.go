@@ -58,6 +58,7 @@ the log, too.`,
 	flags.Var(span{&w.Timeout}, "timeout", "how long a command may run (default: no limit)")
 	flags.Var(span{&w.Grace}, "grace", "how long commands may continue after Ctrl-C (default 10s)")
 	flags.Var(span{&w.Lease}, "lease", "how long messages wait when this process dies, 1s to 12h (default: what the queue is set to, or 30s)")
+	flags.IntSliceVar(&w.Partitions, "partitions", nil, "the only partitions to take messages from, such as 0,3 (default: all, shared with other consumers)")
 	flags.Var(span{&w.later}, "later", "how long a message is put off with exit status 75")
 	return a.onQueue(a.warned(cmd, always), func(ctx context.Context, q *dueq.Queue, _ []string) error {
 		switch {

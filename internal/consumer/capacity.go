@@ -39,6 +39,7 @@ type capacity struct {
 	mean       time.Duration // time of a worker for a delivery; 0: not measured yet
 	size       int           // mean bytes of a delivery
 	partitions []usage
+	sharers    int       // partitions that the consumer claims from
 	idle       int       // workers that wait for deliveries, or are not needed; only counted with batches
 	waiting    []*waiter // fetchers, in the order in which they are served
 	short      bool      // a waiting fetcher has no permit because slots are missing
@@ -84,7 +85,7 @@ type waiter struct {
 func newCapacity(c *Config) *capacity {
 	return &capacity{
 		workers: c.workers(), limit: c.workers(), batch: max(1, c.Batch), prefetch: c.Prefetch, prefetchBytes: c.PrefetchBytes,
-		share: c.Share, partitions: make([]usage, c.Partitions), idle: c.Concurrency,
+		share: c.Share, partitions: make([]usage, c.Partitions), sharers: len(c.claimed()), idle: c.Concurrency,
 	}
 }
 
@@ -300,7 +301,7 @@ func (c *capacity) available(partition, ahead int) int {
 	if free == 0 {
 		return 0
 	}
-	fair := max((total+len(c.partitions)-1)/len(c.partitions), ahead/2)
+	fair := max((total+c.sharers-1)/c.sharers, ahead/2)
 	return max(0, min(free, fair-owed))
 }
 

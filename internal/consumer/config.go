@@ -14,6 +14,7 @@ type Config struct {
 	Queue      string
 	Partitions int
 	From       int    // Settings.From
+	Pinned     []int  // the only partitions that it claims from, in order; nil: all, with duties
 	Name       string // unique: it identifies the claims of one Consumer
 	Roster     *Roster
 	Isolation  *Isolation
@@ -78,3 +79,15 @@ func (c *Config) lookEvery() time.Duration { return min(c.Lease/10, time.Second)
 // margin returns how long before its end a lease is given up: two intervals, so that a lease
 // which was just outside the margin at one check is still given up in time at the next.
 func (c *Config) margin() time.Duration { return 2 * c.lookEvery() }
+
+// claimed returns the partitions that the consumer claims from, in order.
+func (c *Config) claimed() []int {
+	if c.Pinned != nil {
+		return c.Pinned
+	}
+	all := make([]int, c.Partitions)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}

@@ -65,7 +65,7 @@ func New(c *Config) *Consumer {
 	settler := newSettler(c)
 	work := newWork(c, held, settler)
 	n := &Consumer{config: c, held: held, settler: settler, work: work}
-	for index := range c.Partitions {
+	for _, index := range c.claimed() {
 		n.fetchers = append(n.fetchers, newFetch(c, index, work))
 	}
 	return n
@@ -91,7 +91,7 @@ func (c *Consumer) start(ctx context.Context) (watching context.Context, failed 
 	for _, f := range c.fetchers {
 		f.start(ctx, claiming, stop)
 	}
-	if c.config.From != 0 {
+	if c.config.From != 0 && c.fetchers[0].partition.Index == 0 {
 		g := newGrowth(c.config, c.fetchers[0].duty)
 		defer c.work.claiming.add(func() time.Duration { return g.step(ctx) }).ring()
 	}
@@ -179,8 +179,10 @@ func (c *Consumer) join() *post {
 			}
 		}
 	})
-	for _, f := range c.fetchers {
-		f.duty.post = post
+	if post.pinned = c.config.Pinned != nil; !post.pinned {
+		for _, f := range c.fetchers {
+			f.duty.post = post
+		}
 	}
 	c.config.Roster.join(post)
 	return post

@@ -65,7 +65,7 @@ func newDuties(partitions int, hints *atomic.Bool) []*duty {
 // duty is what one consumer has to do for one partition.
 type duty struct {
 	partition int
-	post      *post        // nil: always on duty
+	post      *post        // nil: always on duty, because the consumer is pinned to the partition
 	hints     *atomic.Bool // the store's hints arrive
 
 	mu      sync.Mutex

@@ -1,8 +1,10 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -225,6 +227,15 @@ func (w *wake) Run(ctx context.Context) {
 	}
 }
 
+// fetcher returns the one of a partition; nil: the consumer does not claim from it.
+func (w *wake) fetcher(partition int) *fetch {
+	i, ok := slices.BinarySearchFunc(w.fetchers, partition, func(f *fetch, p int) int { return cmp.Compare(f.partition.Index, p) })
+	if !ok {
+		return nil
+	}
+	return w.fetchers[i]
+}
+
 // pass does not block.
 func (w *wake) pass(e store.Event) {
 	if e.Kind == store.EventStop {
@@ -238,10 +249,10 @@ func (w *wake) pass(e store.Event) {
 		}
 		return
 	}
-	if e.Partition < 0 || e.Partition >= len(w.fetchers) {
+	f := w.fetcher(e.Partition)
+	if f == nil {
 		return
 	}
-	f := w.fetchers[e.Partition]
 	switch e.Kind {
 	case store.EventHelp:
 		if f.duty.help(e.Helpers) {

@@ -53,6 +53,7 @@ type post struct {
 	partitions int
 	duties     atomic.Pointer[store.Duties] // nil while they are not known
 	changed    func()                       // called when the duties have changed
+	pinned     bool                         // it gets no duties, as if its trial never ended
 
 	since  time.Time // when it joined
 	proven bool      // its trial is over, and the store knows; guarded by Roster.mu
@@ -185,7 +186,7 @@ func (r *Roster) beat(request store.BeatRequest) (more bool, err error) {
 	return more, r.read(ctx, stale)
 }
 
-func (p *post) tried() bool { return time.Since(p.since) >= trialFor }
+func (p *post) tried() bool { return !p.pinned && time.Since(p.since) >= trialFor }
 
 // prove makes the consumers join whose trial is over.
 func (r *Roster) prove() {

@@ -213,5 +213,20 @@ func ofDuties() []mutant {
 			"\tq.trials = append(q.trials, member)\n", "\tq.all = append(q.all, member)\n",
 			embeddedPkg, "TestConformance/Members",
 		},
+		{
+			"a pinned consumer claims from all partitions", consumerDir + "config.go",
+			"if c.Pinned != nil {", "if c.Pinned != nil && c.Partitions < 0 {",
+			rootPkg, "TestConsume_Pinned",
+		},
+		{
+			"a pinned consumer gets duties", consumerDir + "roster.go",
+			"return !p.pinned && ", "return ",
+			rootPkg, "TestConsume_Pinned",
+		},
+		{
+			"hints reach the wrong fetchers of a pinned consumer", consumerDir + "fetch.go",
+			"return cmp.Compare(f.partition.Index, p) })", "return cmp.Compare(f.partition.Index, p+1) })",
+			rootPkg, "TestConsume_Pinned",
+		},
 	}
 }

@@ -32,7 +32,7 @@ func ofSilence() []mutant {
 		},
 		{
 			"claims get smaller with the number of partitions", consumerDir + "capacity.go",
-			"(total+len(c.partitions)-1)/len(c.partitions), ahead/2)", "(total+len(c.partitions)-1)/len(c.partitions), 0)",
+			"(total+c.sharers-1)/c.sharers, ahead/2)", "(total+c.sharers-1)/c.sharers, 0)",
 			consumerPkg, "TestCapacity_ClaimsAreAsLarge",
 		},
 	}
