@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dueq-dev/dueq/internal/failuregroup"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -24,10 +25,14 @@ type Filter struct {
 	Key     string
 	Headers map[string]string // a message must have each of these, with exactly this value
 	Failure string            // must be contained in Record.LastFailure
-	Due     TimeRange         // of scheduled and ready messages; others do not match
-	Sent    TimeRange         // by the producers' clocks
-	Died    TimeRange         // of dead messages; others do not match
-	Ended   TimeRange         // of done messages; others do not match
+	// FailureGroup is the text of a failure: a message matches whose Record.LastFailure differs from
+	// it only in numbers, UUIDs and hexadecimal ids.
+	FailureGroup string
+	Recurring    bool      // only messages with Message.Repeat
+	Due          TimeRange // of scheduled and ready messages; others do not match
+	Sent         TimeRange // by the producers' clocks
+	Died         TimeRange // of dead messages; others do not match
+	Ended        TimeRange // of done messages; others do not match
 	// MinAttempts is how often the message must have been delivered, including a current
 	// delivery.
 	MinAttempts int
@@ -65,6 +70,7 @@ type matcher struct {
 // matcher checks f for a call that is about messages in the given states.
 func (f Filter) matcher(states ...State) (*matcher, error) {
 	m := &matcher{Filter: f, states: states}
+	m.FailureGroup = failuregroup.Of(f.FailureGroup)
 	if f.State != "" {
 		if !slices.Contains(states, f.State) {
 			return nil, noneOf("state", string(f.State), stateNames(states))
@@ -117,7 +123,7 @@ func (m *matcher) compileKey() error {
 
 // everything reports whether every message in the states matches.
 func (m *matcher) everything() bool {
-	return m.key == nil && len(m.Headers) == 0 && m.Failure == "" && m.MinAttempts == 0 &&
+	return m.key == nil && len(m.Headers) == 0 && m.Failure == "" && m.FailureGroup == "" && !m.Recurring && m.MinAttempts == 0 &&
 		!m.Due.set() && !m.Sent.set() && !m.Died.set() && !m.Ended.set()
 }
 
@@ -125,6 +131,8 @@ func (m *matcher) match(r *store.Record) bool {
 	switch {
 	case m.key != nil && (r.Key == "" || !m.key.MatchString(r.Key)),
 		!strings.Contains(r.LastFailure, m.Failure),
+		m.FailureGroup != "" && failuregroup.Of(r.LastFailure) != m.FailureGroup,
+		m.Recurring && r.Repeat == "",
 		r.Attempt < m.MinAttempts,
 		!m.Sent.contains(r.ID.Time()),
 		!m.at(State(r.State)).contains(r.At):

@@ -6,19 +6,23 @@ import (
 	"strings"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/failuregroup"
 	"github.com/dueq-dev/dueq/store"
 )
 
-// failureGroups is a page of dead letters, counted by the text of their last failure.
+// failureGroups is a page of dead letters, counted by their last failure: texts that differ
+// only in numbers and ids are a group.
 type failureGroups struct {
 	Matched int            `json:"matched"` // dead letters of this page that match
 	Groups  []failureGroup `json:"groups"`  // the largest first
 	Next    string         `json:"next,omitempty"`
 }
 
-// failureGroup are the dead letters of a page with the same last failure.
+// failureGroup are the dead letters of a page whose last failures differ only in numbers and ids.
 type failureGroup struct {
-	Failure string `json:"failure"`
+	Failure string `json:"failure"` // of the one that died last
+	Group   string `json:"group"`   // the text with a mark for each number and id
+	Varied  bool   `json:"varied"`  // the texts differ
 	Count   int    `json:"count"`
 	First   string `json:"first"` // when the first of them died
 	Last    string `json:"last"`
@@ -32,7 +36,7 @@ func serveFailures(c *call) error {
 	if err != nil {
 		return err
 	}
-	if err := c.onlyQuery("key", "header...", "failure", "died", "min_attempts", "cursor", "limit"); err != nil {
+	if err := c.onlyQuery("key", "header...", "failure", "failure_group", "died", "min_attempts", "cursor", "limit"); err != nil {
 		return err
 	}
 	query := c.r.URL.Query()
@@ -61,24 +65,26 @@ func groupFailures(records []dueq.Record) []failureGroup {
 	for i := range records {
 		r := &records[i]
 		died := timestamp(r.At)
-		at, known := places[r.LastFailure]
+		group := failuregroup.Of(r.LastFailure)
+		at, known := places[group]
 		if !known {
 			at = len(groups)
-			places[r.LastFailure] = at
-			groups = append(groups, failureGroup{Failure: r.LastFailure, First: died, Last: died, ID: r.ID})
+			places[group] = at
+			groups = append(groups, failureGroup{Failure: r.LastFailure, Group: group, First: died, Last: died, ID: r.ID})
 		}
 		g := &groups[at]
 		g.Count++
+		g.Varied = g.Varied || g.Failure != r.LastFailure
 		g.First = min(g.First, died) // instants of the same length, in the same zone
 		if died > g.Last {
-			g.Last, g.ID = died, r.ID
+			g.Last, g.ID, g.Failure = died, r.ID, r.LastFailure
 		}
 	}
 	slices.SortFunc(groups, func(a, b failureGroup) int {
 		if a.Count != b.Count {
 			return b.Count - a.Count
 		}
-		return strings.Compare(a.Failure, b.Failure)
+		return strings.Compare(a.Group, b.Group)
 	})
 	return groups
 }

@@ -59,7 +59,7 @@ func TestFailures_PagesCountEachMessageOnce(t *testing.T) {
 	r := serve(t, nil)
 	r.do("PUT", "/v1/queues/hooks", `{"partitions":3}`).want(http.StatusOK)
 	for i := range 10 {
-		r.died("hooks", fmt.Sprint("failure ", i%2))
+		r.died("hooks", "failure "+string("ab"[i%2]))
 	}
 	counts, pages := map[string]int{}, 0
 	for cursor := "?limit=2"; cursor != ""; pages++ {
@@ -75,7 +75,7 @@ func TestFailures_PagesCountEachMessageOnce(t *testing.T) {
 			cursor = "?limit=2&cursor=" + got.Next
 		}
 	}
-	if counts["failure 0"] != 5 || counts["failure 1"] != 5 || pages < 5 {
+	if counts["failure a"] != 5 || counts["failure b"] != 5 || pages < 5 {
 		t.Errorf("%v on %d pages", counts, pages)
 	}
 }
@@ -88,4 +88,47 @@ func TestFailures_BadRequests(t *testing.T) {
 		r.do("GET", "/v1/queues/hooks/failures?"+query, "").wantProblem(http.StatusBadRequest, "invalid", field)
 	}
 	r.do("GET", "/v1/queues/missing/failures", "").wantProblem(http.StatusNotFound, "not_found", "")
+}
+
+func TestFailures_TextsThatDifferInNumbersAreAGroup(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	r.do("PUT", "/v1/queues/hooks", `{}`).want(http.StatusOK)
+	for _, failure := range []string{"order 1 is unknown", "503", "order 22 is unknown", "404"} {
+		r.died("hooks", failure)
+	}
+	var got struct {
+		Groups []struct {
+			Failure, Group string
+			Varied         bool
+			Count          int
+		}
+	}
+	r.do("GET", "/v1/queues/hooks/failures", "").want(http.StatusOK).into(&got)
+	if len(got.Groups) != 3 || got.Groups[0].Group != "order # is unknown" || !got.Groups[0].Varied || got.Groups[0].Count != 2 || got.Groups[1].Varied {
+		t.Errorf("%+v", got)
+	}
+	var page struct{ Messages []item }
+	r.do("GET", "/v1/queues/hooks/messages?state=dead&failure_group=order+3+is+unknown", "").want(http.StatusOK).into(&page)
+	if len(page.Messages) != 2 {
+		t.Errorf("%d messages are like it, want 2", len(page.Messages))
+	}
+	var n struct{ Count int }
+	r.do("POST", "/v1/queues/hooks/redrive", `{"filter":{"failure_group":"order 1 is unknown"}}`).want(http.StatusOK).into(&n)
+	if n.Count != 2 || r.stats("hooks").Dead != 2 {
+		t.Errorf("%d redriven, %d are left", n.Count, r.stats("hooks").Dead)
+	}
+}
+
+func TestList_Recurring(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	r.sent("work", `{"key":"daily","repeat":"every 24h"}`)
+	r.sent("work", `{"key":"once","delay":"1h"}`)
+	var page struct{ Messages []item }
+	r.do("GET", "/v1/queues/work/messages?recurring=true", "").want(http.StatusOK).into(&page)
+	if len(page.Messages) != 1 || page.Messages[0].Key != "daily" {
+		t.Errorf("%+v", page.Messages)
+	}
+	r.do("GET", "/v1/queues/work/messages?recurring=1", "").wantProblem(http.StatusBadRequest, "invalid", "recurring")
 }

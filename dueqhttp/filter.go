@@ -11,20 +11,22 @@ import (
 
 // filter chooses messages. Ranges are FROM..TO, as on the command line.
 type filter struct {
-	State       string            `json:"state"`
-	Key         string            `json:"key"`
-	Headers     map[string]string `json:"headers"`
-	Failure     string            `json:"failure"`
-	Due         string            `json:"due"`
-	Sent        string            `json:"sent"`
-	Died        string            `json:"died"`
-	Ended       string            `json:"ended"`
-	MinAttempts int               `json:"min_attempts"`
+	State        string            `json:"state"`
+	Key          string            `json:"key"`
+	Headers      map[string]string `json:"headers"`
+	Failure      string            `json:"failure"`
+	FailureGroup string            `json:"failure_group"`
+	Recurring    bool              `json:"recurring"`
+	Due          string            `json:"due"`
+	Sent         string            `json:"sent"`
+	Died         string            `json:"died"`
+	Ended        string            `json:"ended"`
+	MinAttempts  int               `json:"min_attempts"`
 }
 
 // plain returns f in the form of the library.
 func (f *filter) plain() (dueq.Filter, error) {
-	p := dueq.Filter{State: dueq.State(f.State), Key: f.Key, Headers: f.Headers, Failure: f.Failure, MinAttempts: f.MinAttempts}
+	p := dueq.Filter{State: dueq.State(f.State), Key: f.Key, Headers: f.Headers, Failure: f.Failure, FailureGroup: f.FailureGroup, Recurring: f.Recurring, MinAttempts: f.MinAttempts}
 	now := time.Now()
 	for _, r := range []struct {
 		field, text string
@@ -43,17 +45,20 @@ func (f *filter) plain() (dueq.Filter, error) {
 
 // filterParameters are the parameters of a query that make a filter.
 func filterParameters() []string {
-	return []string{"state", "key", "header...", "failure", "due", "sent", "died", "ended", "min_attempts"}
+	return []string{"state", "key", "header...", "failure", "failure_group", "recurring", "due", "sent", "died", "ended", "min_attempts"}
 }
 
 // queryFilter returns the filter of a query.
 func queryFilter(query url.Values) (dueq.Filter, error) {
 	f := filter{
-		State: query.Get("state"), Key: query.Get("key"), Failure: query.Get("failure"),
+		State: query.Get("state"), Key: query.Get("key"), Failure: query.Get("failure"), FailureGroup: query.Get("failure_group"),
 		Due: query.Get("due"), Sent: query.Get("sent"), Died: query.Get("died"), Ended: query.Get("ended"),
 	}
 	var err error
 	if f.MinAttempts, err = number("min_attempts", query.Get("min_attempts")); err != nil {
+		return dueq.Filter{}, err
+	}
+	if f.Recurring, err = yes("recurring", query.Get("recurring")); err != nil {
 		return dueq.Filter{}, err
 	}
 	for _, text := range query["header"] {

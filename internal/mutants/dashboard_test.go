@@ -33,5 +33,20 @@ func ofTheDashboard() []mutant {
 			"f.Level, f.Found, f.Fix = store.Fail, \"the disk", "f.Level, f.Found, f.Fix = store.Warn, \"the disk",
 			embeddedPkg, "TestDescribe_",
 		},
+		{
+			"a group of failures chooses every message", "filter.go",
+			"failuregroup.Of(r.LastFailure) != m.FailureGroup", "false",
+			httpPkg, "TestFailures_Texts",
+		},
+		{
+			"messages that do not recur are listed as recurring", "filter.go",
+			"m.Recurring && r.Repeat == \"\"", "m.Recurring && false",
+			httpPkg, "TestList_Recurring",
+		},
+		{
+			"statuses of answers are ids", "internal/failuregroup/failuregroup.go",
+			"case \"\", \"status\"", "case \"none\"",
+			"./internal/failuregroup", "TestOf_",
+		},
 	}
 }

@@ -102,6 +102,60 @@ for (const kind of kinds) {
       await quiet(page);
     });
 
+    test("history: turned on where it is off, and what has ended", async () => {
+      const page = await open(browser, server, "#/queues/crew/history");
+      await server.call("PUT", "queues/ended", {});
+      await page.at("#/queues/ended/history");
+      await text(page, "h2", /keeps no history/);
+      await button(page, "Turn on for 24 h, up to 10,000 messages").click();
+      await toast(page, /keeps what has ended for a day/);
+      assert.equal((await state(server, "ended")).settings.history, "24h0m0s");
+      for (const [key, verdict] of [["good", "ack"], ["old", null]]) {
+        await server.call("POST", "queues/ended/messages", { key });
+        if (verdict) await server.settle("ended", 1, () => ({ verdict }));
+        else await server.call("DELETE", `queues/ended/messages/key:${key}`);
+      }
+      await text(page, "tbody tr", /^good.*acked/);
+      await text(page, "tbody tr", /^old.*cancelled/);
+      await page.locator("td a.row", { hasText: "old" }).click();
+      await text(page, ".timeline", /cancelled/);
+      await quiet(page);
+    });
+
+    test("recurring: next time, run now, undone, and stopped", async () => {
+      await server.call("POST", "queues/reports/messages", { key: "daily", repeat: "cron 0 9 * * * UTC" });
+      await server.call("POST", "queues/reports/messages", { key: "once", delay: "2h" });
+      const due = async () => (await server.call("GET", "queues/reports/messages/key:daily")).due;
+      const before = await due();
+      const page = await open(browser, server, "#/queues/reports/recurring");
+      await text(page, "h2", /^1 recurring message$/);
+      await text(page, "tbody tr", /^dailycron 0 9 \* \* \* UTCin /);
+      await button(page, "Run now").click();
+      await toast(page, /daily is due now/);
+      await text(page, "tbody .state", /ready/);
+      await button(page, "Undo").click();
+      await toast(page, /is due at .* again/);
+      assert.equal(await due(), before);
+      await button(page, "Stop…").click();
+      await confirm(page, "Stop it", "stop");
+      await text(page, "h2", /No recurring message here/);
+      await quiet(page);
+    });
+
+    test("dead letters: texts that differ only in numbers are a group, which is redriven alone", async () => {
+      await server.call("PUT", "queues/ids", {});
+      await server.send("ids", Array.from({ length: 12 }, () => ({})));
+      await server.settle("ids", 12, (_, i) => ({ verdict: "reject", reason: i < 9 ? `order ${1000 + i} is unknown` : `order ${i} is unknown to us` }));
+      const page = await open(browser, server, "#/queues/ids/dead");
+      await text(page, "[role=status]", /^12 dead letters in 2 groups$/);
+      await page.locator("tbody tr", { hasText: "9" }).first().getByRole("button", { name: "Redrive…" }).click();
+      await confirm(page, "Redrive 9");
+      await toast(page, /9 messages redriven/);
+      await page.locator("td a.row").click();
+      await text(page, "[role=status]", /^3 messages$/);
+      await quiet(page);
+    });
+
     test("queue: forecast, pause and resume", async () => {
       const page = await open(browser, server, "#/queues/flights?due=day");
       await page.locator(".bars a[href] i").first().waitFor();
@@ -217,7 +271,7 @@ async function pages(server) {
     "#/", "#/queues/flights", "#/queues/flights?due=day", "#/queues/webhooks/messages", "#/queues/webhooks/messages?state=dead&failure=503",
     `#/queues/webhooks/messages/${await id("webhooks", "dead")}`, `#/queues/webhooks/messages/${await id("webhooks", "leased")}`,
     `#/queues/flights/messages/${await id("flights", "scheduled")}`, "#/queues/webhooks/dead", "#/queues/mail-digest/dead", "#/queues/none", "#/none",
-    "#/consumers", "#/store", "#/queues/webhooks/consumers", "#/queues/mail-digest/consumers",
+    "#/consumers", "#/store", "#/queues/flights/history", "#/queues/webhooks/history", "#/queues/webhooks/recurring", "#/queues/reports/recurring", "#/queues/webhooks/consumers", "#/queues/mail-digest/consumers",
   ];
 }
 

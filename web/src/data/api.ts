@@ -162,6 +162,8 @@ export interface Store {
 
 export interface FailureGroup {
   failure: string;
+  group: string;
+  varied: boolean;
   count: number;
   first: string;
   last: string;
@@ -180,6 +182,8 @@ export interface Filter {
   key?: string;
   headers?: Record<string, string>;
   failure?: string;
+  failure_group?: string;
+  recurring?: boolean;
   due?: string;
   sent?: string;
   died?: string;
@@ -219,7 +223,7 @@ export class Problem extends Error {
   }
 }
 
-type Query = Record<string, string | number | string[] | undefined>;
+type Query = Record<string, string | number | boolean | string[] | undefined>;
 
 function address(path: string, query?: Query): string {
   const search = new URLSearchParams();
@@ -287,6 +291,7 @@ export const api = {
   failures: (queue: string, filter: Filter, cursor: string | undefined, limit: number, signal?: AbortSignal) =>
     call<Failures>("GET", address(`${queuePath(queue)}/failures`, { ...filterQuery(filter), cursor, limit }), undefined, signal),
 
+  update: (queue: string, settings: Partial<Settings>) => call<Queue>("PATCH", queuePath(queue), settings),
   pause: (queue: string) => call<void>("POST", `${queuePath(queue)}/pause`),
   resume: (queue: string) => call<void>("POST", `${queuePath(queue)}/resume`),
   cancel: (queue: string, ref: string) => call<void>("DELETE", messagePath(queue, ref)),

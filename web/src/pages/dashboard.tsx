@@ -9,11 +9,13 @@ import { listenToKeys, showKeys } from "../parts/keys";
 import { Empty } from "../parts/small";
 import { Consumers, QueueConsumers } from "./consumers";
 import { DeadLetters } from "./dead";
+import { History } from "./history";
 import { MessagePage } from "./message";
 import { Messages } from "./messages";
 import { Overview } from "./overview";
 import { QueuePage } from "./queue";
 import { StorePage } from "./store";
+import { Recurring } from "./recurring";
 import { SignIn } from "./signin";
 
 export function Dashboard() {
@@ -67,6 +69,8 @@ function Page() {
   if (page === "messages" && ref) return <MessagePage key={`${queue}/${ref}`} queue={queue} reference={ref} />;
   if (page === "messages") return <Messages key={queue} queue={queue} />;
   if (page === "dead") return <DeadLetters key={queue} queue={queue} />;
+  if (page === "history") return <History key={queue} queue={queue} />;
+  if (page === "recurring") return <Recurring key={queue} queue={queue} />;
   if (page === "consumers") return <QueueConsumers key={queue} queue={queue} />;
   return <Empty alone title="There is no such page"><a href={href(["queues", queue])}>To the queue</a></Empty>;
 }

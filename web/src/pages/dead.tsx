@@ -1,4 +1,4 @@
-// The dead letters of a queue, grouped by the text of their last failure.
+// The dead letters of a queue, grouped by their last failure.
 
 import { useEffect, useState } from "preact/hooks";
 import { api, type FailureGroup, type Filter, type Problem } from "../data/api";
@@ -28,12 +28,18 @@ interface Read {
 
 // merge adds groups to those that are known.
 function merge(known: readonly FailureGroup[], more: readonly FailureGroup[]): FailureGroup[] {
-  const all = new Map(known.map((g) => [g.failure, g]));
+  const all = new Map(known.map((g) => [g.group, g]));
   for (const g of more) {
-    const old = all.get(g.failure);
-    all.set(g.failure, old ? { ...old, count: old.count + g.count, first: old.first < g.first ? old.first : g.first, last: old.last > g.last ? old.last : g.last } : g);
+    const old = all.get(g.group);
+    if (!old) {
+      all.set(g.group, g);
+      continue;
+    }
+    const later = old.last > g.last ? old : g;
+    const varied = old.varied || g.varied || old.failure !== g.failure;
+    all.set(g.group, { ...later, varied, count: old.count + g.count, first: old.first < g.first ? old.first : g.first });
   }
-  return [...all.values()].sort((a, b) => b.count - a.count || (a.failure < b.failure ? -1 : 1));
+  return [...all.values()].sort((a, b) => b.count - a.count || (a.group < b.group ? -1 : 1));
 }
 
 export function DeadLetters({ queue }: { queue: string }) {
@@ -106,6 +112,9 @@ async function readAll(queue: string, failure: string, most: number, signal: Abo
   }
 }
 
+// groupFilter chooses the messages of a group. Texts of other groups can contain that of a group.
+const groupFilter = (g: FailureGroup) => ({ failure_group: g.failure || undefined });
+
 function Groups({ queue, groups, total, done, start }: { queue: string; groups: FailureGroup[]; total: number; done: () => void; start: (what: Promise<void>) => void }) {
   const most = 200;
   return (
@@ -114,15 +123,15 @@ function Groups({ queue, groups, total, done, start }: { queue: string; groups: 
         <thead><tr><th>failure</th><th class="number">messages</th><th class="narrow-hide">share</th><th class="narrow-hide">first died</th><th>last died</th>{mayAdmin.value && <th><span class="sr">actions</span></th>}</tr></thead>
         <tbody>
           {groups.slice(0, most).map((g) => (
-            <tr key={g.failure}>
-              <td><a class="row failure" href={href(["queues", queue, "messages"], { state: "dead", failure: g.failure || undefined })}>{g.failure ? visible(g.failure) : <span class="muted">no failure text</span>}</a></td>
+            <tr key={g.group}>
+              <td><a class="row failure" href={href(["queues", queue, "messages"], { state: "dead", ...groupFilter(g) })}>{g.failure ? visible(g.failure) : <span class="muted">no failure text</span>}</a>{g.varied && <div class="muted small">and others that differ only in numbers or ids</div>}</td>
               <td class="number">{count(g.count)}</td>
               <td class="narrow-hide"><span class="share" style={{ "--share": `${(100 * g.count) / total}%` }} /></td>
               <td class="narrow-hide"><Instant at={g.first} /></td>
               <td><Instant at={g.last} /></td>
               {mayAdmin.value && (
                 <td class="number">
-                  {g.failure && <button onClick={() => start(askRedriveAll(queue, { failure: g.failure }, done))}>Redrive…</button>}
+                  {g.failure && <button onClick={() => start(askRedriveAll(queue, groupFilter(g), done))}>Redrive…</button>}
                 </td>
               )}
             </tr>

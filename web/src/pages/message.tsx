@@ -7,7 +7,7 @@ import { connection } from "../data/live";
 import { useLoaded, useTick } from "../data/load";
 import { href } from "../data/router";
 import { mayAdmin, mayProduce } from "../data/session";
-import { askCancel, askDelete, askReschedule, redriveSelected } from "../parts/actions";
+import { askCancel, askDelete, askReschedule, putBack, redriveSelected } from "../parts/actions";
 import { Body, visible } from "../parts/body";
 import { attempt } from "../parts/dialog";
 import { Empty, ExactInstant, ProblemNotice, StateName } from "../parts/small";
@@ -55,7 +55,7 @@ function Actions({ queue, message: m, done }: { queue: string; message: Message;
   const runNow = () => api.reschedule(queue, m.id, { delay: "0s" }).then(() => (done(), "The message is due now."));
   return (
     <div class="actions">
-      {mayProduce.value && m.state === "scheduled" && <button class="primary" onClick={() => void attempt(runNow)}>Run now</button>}
+      {mayProduce.value && m.state === "scheduled" && <button class="primary" onClick={() => void attempt(runNow, m.due ? putBack(queue, m.id, m.due, done) : undefined)}>Run now</button>}
       {mayProduce.value && waiting && <button onClick={() => askReschedule(queue, m.id, m.due, done)}>Reschedule…</button>}
       {mayAdmin.value && m.state === "dead" && <button class="primary" onClick={() => void attempt(() => redriveSelected(queue, [m.id], done))}>Redrive</button>}
       <button onClick={() => void attempt(() => copy(curl(queue, m), "The command is copied."))}>Copy as curl</button>
@@ -78,9 +78,9 @@ function curl(queue: string, m: Message): string {
 }
 
 function Timeline({ message: m }: { message: Message }) {
-  const steps: { color: string; what: string; at?: string; more?: string }[] = [{ color: "--scheduled", what: "Sent", at: m.sent_at }];
+  const steps: { color: string; what: string; at?: string; more?: string; text?: string }[] = [{ color: "--scheduled", what: "Sent", at: m.sent_at }];
   if (m.snoozes > 0) steps.push({ color: "--ready", what: `Snoozed ${times(m.snoozes)}` });
-  if (m.failures > 0) steps.push({ color: "--dead", what: `Failed ${times(m.failures)}`, more: `of ${count(m.max_attempts)} attempts` });
+  if (m.failures > 0) steps.push({ color: "--dead", what: `Failed ${times(m.failures)}`, more: `of ${count(m.max_attempts)} attempts`, text: m.last_failure });
   if (m.due) steps.push({ color: m.state === "ready" ? "--ready" : "--scheduled", what: m.failures > 0 ? "Next attempt" : "Due", at: m.due });
   if (m.leased_until) steps.push({ color: "--leased", what: "Held by a consumer; its lease ends", at: m.leased_until, more: m.holder });
   if (m.died_at) steps.push({ color: "--dead", what: "Died", at: m.died_at });
@@ -93,6 +93,8 @@ function Timeline({ message: m }: { message: Message }) {
         {steps.map((s) => (
           <li key={s.what} style={{ "--mark": `var(${s.color})` }}>
             <b>{s.what}</b>{s.more && <span class="muted"> {s.more}</span>}
+            {s.text && <div class="failure">{visible(s.text)}</div>}
+            {s.text && m.failures > 1 && <div class="small muted">The last failure; the texts of earlier ones are not kept.</div>}
             {s.at && <div class="small"><ExactInstant at={s.at} /></div>}
           </li>
         ))}

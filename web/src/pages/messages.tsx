@@ -8,6 +8,7 @@ import { toProblem } from "../data/load";
 import { change, href, route } from "../data/router";
 import { mayAdmin } from "../data/session";
 import { askDelete, askPurge, askRedriveAll, askRescheduleAll, redriveSelected } from "../parts/actions";
+import { visible } from "../parts/body";
 import { attempt, toast } from "../parts/dialog";
 import { Empty, Instant, ProblemNotice, StateName } from "../parts/small";
 import { QueueHead } from "../parts/tabs";
@@ -27,7 +28,7 @@ export function filterOf(query: URLSearchParams): Filter {
     state: get("state") as State | undefined,
     key: get("key"),
     headers: name && value.length > 0 ? { [name]: value.join("=") } : undefined,
-    failure: get("failure"),
+    failure: get("failure"), failure_group: get("failure_group"),
     due: get("due"), sent: get("sent"), died: get("died"), ended: get("ended"),
   };
 }
@@ -121,6 +122,8 @@ function States({ queue, chosen, reload }: { queue: string; chosen?: State; relo
   );
 }
 
+const filterNames = ["key", "header", "failure", "failure_group", "due", "sent", "died", "ended"] as const;
+
 // timeOf names the time by which messages of a state are ordered.
 const timeOf = { scheduled: "due", ready: "due", leased: "sent", dead: "died", done: "ended" } as const;
 
@@ -137,8 +140,11 @@ function Filters({ query, state }: { query: URLSearchParams; state?: State }) {
     const data = new FormData(event.currentTarget as HTMLFormElement);
     change({ cursor: undefined, ...Object.fromEntries(fields.map((f) => [f.name, String(data.get(f.name) ?? "") || undefined])) });
   };
-  const filtered = ["key", "header", "failure", "due", "sent", "died", "ended"].some((name) => query.has(name));
+  const filtered = filterNames.some((name) => query.has(name));
+  const group = query.get("failure_group");
   return (
+    <>
+    {group && <p class="strip"><span class="muted">Failures like</span><bdi class="failure grow">{visible(group)}</bdi></p>}
     <form class="filters" onSubmit={apply} role="search" aria-label="Filter of messages">
       {fields.map((f, i) => (
         <label key={f.name}>
@@ -148,9 +154,10 @@ function Filters({ query, state }: { query: URLSearchParams; state?: State }) {
       ))}
       <div class="actions">
         <button class="primary">Filter</button>
-        {filtered && <button type="button" onClick={() => change(Object.fromEntries(["cursor", "key", "header", "failure", "due", "sent", "died", "ended"].map((n) => [n, undefined])))}>Clear</button>}
+        {filtered && <button type="button" onClick={() => change(Object.fromEntries(["cursor", ...filterNames].map((n) => [n, undefined])))}>Clear</button>}
       </div>
     </form>
+    </>
   );
 }
 
@@ -202,7 +209,7 @@ function Table({ queue, messages, selected, select }: { queue: string; messages:
               <td><StateName state={m.state} /></td>
               <td><Moment message={m} /></td>
               <td class="number">{m.attempt}<span class="muted"> / {m.max_attempts}</span></td>
-              <td class="fill narrow-hide">{m.last_failure ? <bdi class="clip failure">{m.last_failure}</bdi> : <Preview message={m} />}</td>
+              <td class="fill narrow-hide">{m.last_failure ? <bdi class="clip failure">{visible(m.last_failure)}</bdi> : <Preview message={m} />}</td>
               <td class="number narrow-hide">{bytes(m.body_size)}</td>
             </tr>
           ))}

@@ -62,7 +62,7 @@ function PauseButton({ name, paused }: { name: string; paused: boolean }) {
       body: <p>No message is delivered until the queue is resumed. Messages can still be sent, and deliveries that run go on.</p>,
       run: async () => {
         await api.pause(name);
-        toast(`${name} is paused.`);
+        toast(`${name} is paused.`, false, resume);
       },
     });
   return paused ? <button class="primary" onClick={() => void attempt(resume)}>Resume</button> : <button onClick={pause}>Pause</button>;

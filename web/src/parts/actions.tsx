@@ -1,8 +1,9 @@
 // What can be done to messages, with the questions that are asked before.
 
 import { signal } from "@preact/signals";
-import { api, type Count, type Filter } from "../data/api";
-import { count, localInput, plural } from "../data/format";
+import { api, type Count, type Filter, type Message } from "../data/api";
+import { count, exact, localInput, plural } from "../data/format";
+import { visible } from "./body";
 import { ask, toast } from "./dialog";
 
 const spreads = ["0s", "1m", "10m", "1h", "6h"] as const;
@@ -28,6 +29,21 @@ export function askCancel(queue: string, id: string, done: () => void): void {
   });
 }
 
+export function askStop(queue: string, m: Message, done: () => void): void {
+  ask({
+    title: `Stop ${visible(m.key ?? m.id)}?`,
+    confirm: "Stop it",
+    danger: true,
+    typed: "stop",
+    body: <p>The message is cancelled, so there is no next time. It recurs again when a program sends it again with its schedule.</p>,
+    run: async () => {
+      await api.cancel(queue, m.id);
+      toast("It does not recur any more.");
+      done();
+    },
+  });
+}
+
 export function askDelete(queue: string, ids: string[], done: () => void): void {
   ask({
     title: ids.length === 1 ? "Delete this message?" : `Delete ${count(ids.length)} messages?`,
@@ -41,6 +57,13 @@ export function askDelete(queue: string, ids: string[], done: () => void): void 
     },
   });
 }
+
+// putBack gives a message the due time again that it had.
+export const putBack = (queue: string, id: string, due: string, done: () => void) => async (): Promise<string> => {
+  await api.reschedule(queue, id, { due });
+  done();
+  return `The message is due at ${exact(new Date(due))} again.`;
+};
 
 // offsets are times that people choose often.
 const offsets: readonly (readonly [string, number])[] = [["now", 0], ["in 10 min", 600_000], ["in 1 h", 3_600_000], ["in 1 day", 86_400_000]];
@@ -65,7 +88,7 @@ export function askReschedule(queue: string, id: string, due: string | undefined
     ready: () => !Number.isNaN(Date.parse(chosen.value)),
     run: async () => {
       await api.reschedule(queue, id, { due: new Date(chosen.value).toISOString() });
-      toast(`The message is due at ${chosen.value.replace("T", " ")}.`);
+      toast(`The message is due at ${chosen.value.replace("T", " ")}.`, false, due ? putBack(queue, id, due, done) : undefined);
       done();
     },
   });
@@ -90,7 +113,7 @@ function Spread({ chosen }: { chosen: { value: string } }) {
   );
 }
 
-const describe = (filter: Filter) => (filter.failure ? <>whose failure has <span class="failure">{filter.failure}</span></> : <>that match the filter</>);
+const describe = (filter: Filter) => (filter.failure_group ? <>whose failure is <span class="failure">{visible(filter.failure_group)}</span>, or differs from it only in numbers and ids</> : filter.failure ? <>whose failure has <span class="failure">{filter.failure}</span></> : <>that match the filter</>);
 
 // askRedriveAll counts first, so that the question has the number.
 export async function askRedriveAll(queue: string, filter: Filter, done: () => void): Promise<void> {
@@ -101,7 +124,7 @@ export async function askRedriveAll(queue: string, filter: Filter, done: () => v
     confirm: `Redrive ${count(n)}`,
     body: (
       <>
-        <p>The dead letters {describe(filter)} are delivered again, with all their attempts. Spread over some time they do not arrive all at once at a service that has just come back.</p>
+        <p>The dead letters {describe(filter)} are delivered again, with all their attempts; this cannot be undone. Spread over some time they do not arrive all at once at a service that has just come back.</p>
         <Spread chosen={chosen} />
       </>
     ),
@@ -135,7 +158,7 @@ export async function askRescheduleAll(queue: string, filter: Filter, done: () =
     confirm: `Make ${count(n)} due`,
     body: (
       <>
-        <p>The messages {describe(filter)} become due now, or spread over some time.</p>
+        <p>The messages {describe(filter)} become due now, or spread over some time. Their former times are not kept: this cannot be undone.</p>
         <Spread chosen={chosen} />
       </>
     ),

@@ -11,16 +11,18 @@ interface Toast {
   id: number;
   text: string;
   bad: boolean;
+  undo?: () => Promise<string>;
 }
 
 const toasts = signal<Toast[]>([]);
 let lastToast = 0;
 const toastMS = 6000;
 
-export function toast(text: string, bad = false): void {
+// toast says what was done; with undo it offers for a while to take that back.
+export function toast(text: string, bad = false, undo?: () => Promise<string>): void {
   const id = ++lastToast;
-  toasts.value = [...toasts.value, { id, text, bad }];
-  setTimeout(() => dismiss(id), bad ? 2 * toastMS : toastMS);
+  toasts.value = [...toasts.value, { id, text, bad, undo }];
+  setTimeout(() => dismiss(id), undo ? 3 * toastMS : bad ? 2 * toastMS : toastMS);
 }
 
 const dismiss = (id: number) => (toasts.value = toasts.value.filter((t) => t.id !== id));
@@ -30,7 +32,8 @@ export function Toasts() {
     <div class="toasts" role="status">
       {toasts.value.map((t) => (
         <div key={t.id} class={t.bad ? "toast bad" : "toast"}>
-          <span>{t.text}</span>
+          <span class="grow">{t.text}</span>
+          {t.undo && <button onClick={() => (dismiss(t.id), void attempt(t.undo!))}>Undo</button>}
           <button class="plain" aria-label="Dismiss" onClick={() => dismiss(t.id)}>×</button>
         </div>
       ))}
@@ -39,9 +42,9 @@ export function Toasts() {
 }
 
 // attempt does something and says how it went. It reports whether it went well.
-export async function attempt(what: () => Promise<string>): Promise<boolean> {
+export async function attempt(what: () => Promise<string>, undo?: () => Promise<string>): Promise<boolean> {
   try {
-    toast(await what());
+    toast(await what(), false, undo);
     return true;
   } catch (error) {
     toast(sentence(toProblem(error)), true);
