@@ -23,6 +23,7 @@ var failovers = flag.Int("sentinel.failovers", 0, "failovers of each kind, with 
 type failover struct {
 	*testing.T
 	ctx              context.Context
+	watcher          *redistest.Server // the sentinel
 	sentinel         *redis.SentinelClient
 	master, replica  *redistest.Server
 	link             *redistest.Link
@@ -58,7 +59,8 @@ var failoverKinds = []struct {
 	}},
 }
 
-// servedAgainWithin is three times what it should take: the machine may be busy.
+// servedAgainWithin is three times what it should take. The full form compares the time with it, the
+// tests of every change only wait: the machine may be busy.
 const servedAgainWithin = 9 * time.Second
 
 const laggingReplica = "killed while its replica lags"
@@ -86,7 +88,7 @@ func TestSentinel_FailoversUnderLoad(t *testing.T) {
 					case replicas == 0 && kind.name == laggingReplica && lost == 0:
 						t.Error("no message lost although the replica did not get the last ones")
 					}
-					if took > servedAgainWithin {
+					if *failovers > 0 && took > servedAgainWithin {
 						t.Errorf("served again %s after the promotion, want at most %s", took, servedAgainWithin)
 					}
 				})
@@ -97,13 +99,12 @@ func TestSentinel_FailoversUnderLoad(t *testing.T) {
 
 func startFailover(t *testing.T, replicas int) *failover {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
 	f := &failover{T: t, ctx: ctx, open: map[string]bool{}}
-	var sentinel *redistest.Server
-	sentinel, f.master, f.replica, f.link = redistest.StartSentinelBehindLink(t)
-	url := "redis+sentinel://" + sentinel.Addr() + "/" + redistest.MasterName
-	f.sentinel = redis.NewSentinelClient(sentinel.Options())
+	f.watcher, f.master, f.replica, f.link = redistest.StartSentinelBehindLink(t)
+	url := "redis+sentinel://" + f.watcher.Addr() + "/" + redistest.MasterName
+	f.sentinel = redis.NewSentinelClient(f.watcher.Options())
 	t.Cleanup(func() { _ = f.sentinel.Close() })
 	f.sender = open(ctx, t, url+"?replica_timeout=50ms&replicas="+strconv.Itoa(replicas)) // shorter than the replica lags
 	f.consumer = open(ctx, t, url)
@@ -186,6 +187,7 @@ func (f *failover) consume() {
 // master, because clients cannot know earlier.
 func (f *failover) fail(lose func(f *failover)) time.Duration {
 	f.Helper()
+	redistest.ReplaceMasterSoon(f, f.watcher)
 	began := time.Now()
 	lose(f)
 	f.await("the promotion", func() bool {

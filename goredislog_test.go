@@ -33,7 +33,7 @@ func TestOpen_LogsOfGoRedisGoToTheLogger(t *testing.T) {
 		return
 	}
 	log := slog.New(slog.NewTextHandler(os.Stdout, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	if _, err := dueq.Open(ctx, "redis://127.0.0.1:1", &dueq.Options{Logger: log}); err == nil {
 		t.Error("a server that is not there was opened")

@@ -555,7 +555,7 @@ func TestGrowing_UnderLoad(t *testing.T) {
 	if err := q.Create(t.Context(), dueq.Settings{Partitions: 2}); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(t.Context(), 90*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	seen := &tally{}
 	var busy sync.Map // keys of handlers that run

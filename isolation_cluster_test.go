@@ -328,8 +328,8 @@ var troubles = []trouble{
 
 // TestCluster_TroubleOfOneMasterStaysThere compares the messages that the partitions of the other
 // masters handle while one master fails with those before. The machine may be busy, and the master may
-// be the one that sends the hints of the queue, so a quarter is enough; BenchmarkIsolation reports
-// figures.
+// be the one that sends the hints of the queue, so a tenth is enough: senders that waited for the
+// broken partitions would reach a fiftieth. BenchmarkIsolation reports figures.
 func TestCluster_TroubleOfOneMasterStaysThere(t *testing.T) {
 	t.Parallel()
 	span := *clusterSpan
@@ -348,8 +348,8 @@ func TestCluster_TroubleOfOneMasterStaysThere(t *testing.T) {
 		}
 		took := f.recovered()
 		t.Logf("%s: before %s; during, four times as long, %s; recovered in %s", trouble.name, before, during, took)
-		if during.sent < before.sent || during.handled < before.handled {
-			t.Errorf("%s: want a quarter of the rate before at least", trouble.name)
+		if during.sent*10 < before.sent*4 || during.handled*10 < before.handled*4 {
+			t.Errorf("%s: want a tenth of the rate before at least", trouble.name)
 		}
 	}
 }

@@ -327,6 +327,7 @@ func TestLostData_ReplicaLacksTheLastSecond(t *testing.T) {
 	l.must(replica.Freeze())
 	l.must(master.Client(t).ClientKillByFilter(l.ctx, "TYPE", "replica").Err()) // otherwise it still receives writes that are in flight
 	l.must(l.sender.Pause(l.ctx))
+	redistest.ReplaceMasterSoon(t, sentinel)
 	master.Kill()
 	l.must(replica.Thaw())
 	l.wantPaused(l.sender)

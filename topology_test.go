@@ -75,6 +75,7 @@ func TestSentinel_FailoverLosesNothingReplicated(t *testing.T) {
 	if _, err := q.Stats(ctx); err != nil { // connects it to the master that dies now
 		t.Fatal(err)
 	}
+	redistest.ReplaceMasterSoon(t, sentinel)
 	master.Kill()
 	sendNumbers(ctx, t, q, 50, 60)
 	seen := drainNumbers(ctx, t, q, 60)

@@ -16,8 +16,9 @@ import (
 // MasterName is what the sentinel of StartSentinel calls its master.
 const MasterName = "dueqmaster"
 
-// StartSentinel runs a master, a replica of it, and a sentinel that makes the replica
-// the master soon after the master is gone. It returns when all know each other.
+// StartSentinel runs a master, a replica of it, and a sentinel, and returns when all know each other.
+// The sentinel waits long for a master that does not answer, for on a busy machine one that is well
+// may answer late; a test that is about to lose the master calls ReplaceMasterSoon.
 func StartSentinel(tb testing.TB) (sentinel, master, replica *Server) {
 	tb.Helper()
 	master = Start(tb)
@@ -34,6 +35,14 @@ func StartSentinelBehindLink(tb testing.TB) (sentinel, master, replica *Server, 
 	sentinel, replica = watch(tb, link.listener.Addr().String())
 	awaitWrites(tb, master)
 	return sentinel, master, replica, link
+}
+
+// ReplaceMasterSoon makes a sentinel replace a master that has not answered for half a second.
+func ReplaceMasterSoon(tb testing.TB, sentinel *Server) {
+	tb.Helper()
+	if err := sentinel.Client(tb).Do(tb.Context(), "SENTINEL", "SET", MasterName, "down-after-milliseconds", "500").Err(); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // watch runs a replica and a sentinel of the master at an address.
@@ -67,7 +76,7 @@ func startSentinel(tb testing.TB, host, port string) *Server {
 	lines := []string{
 		"port " + own, "bind 127.0.0.1", "dir " + dir, "logfile redis.log",
 		"sentinel monitor " + MasterName + " " + host + " " + port + " 1",
-		"sentinel down-after-milliseconds " + MasterName + " 500",
+		"sentinel down-after-milliseconds " + MasterName + " 600000",
 		"sentinel failover-timeout " + MasterName + " 3000",
 	}
 	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {

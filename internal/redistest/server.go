@@ -16,8 +16,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// startTimeout is how long a server may take to answer its first PING.
-const startTimeout = 20 * time.Second
+// startTimeout is how long a server may take to answer its first PING, and a Cluster or a sentinel to
+// be ready: on a busy machine the programs that start may wait long for a processor.
+const startTimeout = time.Minute
 
 // Server is one redis-server process with a directory of its own.
 type Server struct {

@@ -39,8 +39,9 @@ func inMemory(t *testing.T, wrap func(http.Handler) http.Handler) storetest.Harn
 	s := embedded.NewMemory(embedded.Config{Now: clock.now})
 	server := serve(t, s, dueqhttp.Options{}, wrap)
 	return storetest.Harness{
-		Store: open(t, server.URL),
-		Now:   clock.now,
+		Store:   open(t, server.URL),
+		Timeout: patience,
+		Now:     clock.now,
 		Advance: func(d time.Duration) {
 			clock.micros.Add(d.Microseconds())
 			s.ClockMoved()
@@ -66,6 +67,7 @@ func TestRedisConformance(t *testing.T) {
 		server := serve(t, s, dueqhttp.Options{}, unchanged)
 		return storetest.Harness{
 			Store:        open(t, server.URL),
+			Timeout:      patience,
 			ExpireLeases: func(t testing.TB, p store.Partition) { expireLeases(t, rdb, prefix, p) },
 			Reopen:       func(t testing.TB) store.Store { return open(t, server.URL) },
 			ModelSteps:   20,

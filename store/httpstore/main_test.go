@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -38,6 +39,10 @@ func fewerChecks() {
 		}
 	}
 }
+
+// patience is how long a test may take: more than a call without a deadline, of which the largest
+// take seconds under the race detector on a busy machine.
+const patience = 5 * time.Minute
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 

@@ -68,8 +68,8 @@ func (w *clusterWatch) next() store.Event {
 	select {
 	case e := <-w.events:
 		return e
-	case <-time.After(20 * time.Second):
-		w.t.Fatal("no event for 20 s")
+	case <-time.After(time.Minute):
+		w.t.Fatal("no event for a minute")
 		return store.Event{}
 	}
 }

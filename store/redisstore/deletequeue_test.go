@@ -174,7 +174,7 @@ func TestPush_WaitsForADeletionUntilItIsGivenUp(t *testing.T) {
 	_, err = r.spread(r.ctx(), "q", marked)
 	r.must(err)
 	for _, other := range []*rig{r, r.another()} {
-		ctx, end := context.WithTimeout(r.ctx(), 50*time.Millisecond)
+		ctx, end := context.WithTimeout(r.ctx(), time.Second)
 		_, err = other.Push(ctx, r.p, other.request(other.messages(1, 10)))
 		end()
 		r.want("push", errors.Is(err, store.ErrUnavailable) && errors.Is(err, errDeleting), true)

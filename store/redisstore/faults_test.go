@@ -132,7 +132,7 @@ func TestStore_SurvivesKillOfTheServer(t *testing.T) {
 		request := r.request(r.messages(5, 10))
 		done := make(chan error)
 		go func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			_, err := r.Push(ctx, r.p, request)
 			done <- err
@@ -170,7 +170,7 @@ func TestCall_UnavailableUntilTheDeadline(t *testing.T) {
 	r := newRig(t, server.Client(t))
 	r.push(r.messages(1, 10)...)
 	server.Kill()
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := r.Push(ctx, r.p, r.request(r.messages(1, 10)))
 	var typed *store.Error

@@ -55,7 +55,7 @@ func Concurrent(t *testing.T, h Harness) {
 		done: make(chan struct{}), history: map[store.ID][]porcupine.Operation{}, due: map[store.ID]int64{},
 	}
 	t.Logf("seed %d", c.seed)
-	const timeout = time.Minute
+	const timeout = 5 * time.Minute
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	var wg sync.WaitGroup

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"reflect"
 	"testing"
@@ -27,11 +28,18 @@ type rig struct {
 	h       Harness
 	s       store.Store
 	p       store.Partition
+	ctx     context.Context // of the test
 	numbers map[string]uint64
 }
 
 func newRig(t testing.TB, h Harness) *rig {
-	return &rig{t: t, h: h, s: h.Store, p: store.Partition{Queue: "orders"}, numbers: map[string]uint64{}}
+	ctx := t.Context()
+	if h.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.Timeout)
+		t.Cleanup(cancel)
+	}
+	return &rig{t: t, h: h, s: h.Store, p: store.Partition{Queue: "orders"}, ctx: ctx, numbers: map[string]uint64{}}
 }
 
 // at returns a rig on another partition of the same store.
@@ -78,7 +86,7 @@ func (g *rig) pushRequest(ms ...store.Message) store.PushRequest {
 
 func (g *rig) pushAs(r store.PushRequest) []store.PushResult {
 	g.t.Helper()
-	results, err := g.s.Push(g.t.Context(), g.p, r)
+	results, err := g.s.Push(g.ctx, g.p, r)
 	g.noError("push", err)
 	if len(results) != len(r.Messages) {
 		g.t.Fatalf("push of %d messages gave %d results", len(r.Messages), len(results))
@@ -124,7 +132,7 @@ func (g *rig) claimRequest(consumer string, most int) store.ClaimRequest {
 
 func (g *rig) claimAs(r store.ClaimRequest) store.ClaimResult {
 	g.t.Helper()
-	res, err := g.s.Claim(g.t.Context(), g.p, r)
+	res, err := g.s.Claim(g.ctx, g.p, r)
 	g.noError("claim", err)
 	if len(res.Deliveries) > r.Max {
 		g.t.Fatalf("claim of %d gave %d deliveries", r.Max, len(res.Deliveries))
@@ -184,7 +192,7 @@ func (g *rig) drain(consumer string, most int) []store.Delivery {
 
 func (g *rig) settleAs(r store.SettleRequest) []store.Code {
 	g.t.Helper()
-	codes, err := Settle(g.t.Context(), g.s, g.p, r)
+	codes, err := Settle(g.ctx, g.s, g.p, r)
 	g.noError(string(r.Verdict), err)
 	if len(codes) != len(r.Items) {
 		g.t.Fatalf("%s of %d items gave %d codes", r.Verdict, len(r.Items), len(codes))
@@ -217,7 +225,7 @@ func (g *rig) cancel(refs ...store.Ref) []store.Code {
 
 func (g *rig) cancelAs(r store.CancelRequest) []store.Code {
 	g.t.Helper()
-	codes, err := g.s.Cancel(g.t.Context(), g.p, r)
+	codes, err := g.s.Cancel(g.ctx, g.p, r)
 	g.noError("cancel", err)
 	return codes
 }
@@ -229,7 +237,7 @@ func (g *rig) reschedule(moves ...store.Move) []store.Code {
 
 func (g *rig) rescheduleAs(r store.RescheduleRequest) []store.Code {
 	g.t.Helper()
-	codes, err := g.s.Reschedule(g.t.Context(), g.p, r)
+	codes, err := g.s.Reschedule(g.ctx, g.p, r)
 	g.noError("reschedule", err)
 	return codes
 }
@@ -250,14 +258,14 @@ func redrives(ids ...store.ID) []store.Redrive {
 
 func (g *rig) redriveAs(r store.RedriveRequest) []store.PushResult {
 	g.t.Helper()
-	results, err := g.s.Redrive(g.t.Context(), g.p, r)
+	results, err := g.s.Redrive(g.ctx, g.p, r)
 	g.noError("redrive", err)
 	return results
 }
 
 func (g *rig) configure(c store.Change) store.Settings {
 	g.t.Helper()
-	settings, err := g.s.Configure(g.t.Context(), g.p.Queue, c)
+	settings, err := g.s.Configure(g.ctx, g.p.Queue, c)
 	g.noError("configure", err)
 	return content(settings)
 }
@@ -270,7 +278,7 @@ func content(s store.Settings) store.Settings {
 
 func (g *rig) get(ref store.Ref) store.Record {
 	g.t.Helper()
-	rec, err := g.s.Get(g.t.Context(), g.p, ref)
+	rec, err := g.s.Get(g.ctx, g.p, ref)
 	g.noError("get", err)
 	return rec
 }
@@ -288,7 +296,7 @@ func (g *rig) wantState(id store.ID, want store.State) store.Record {
 func (g *rig) wantGone(refs ...store.Ref) {
 	g.t.Helper()
 	for _, ref := range refs {
-		if rec, err := g.s.Get(g.t.Context(), g.p, ref); !errors.Is(err, store.ErrNotFound) {
+		if rec, err := g.s.Get(g.ctx, g.p, ref); !errors.Is(err, store.ErrNotFound) {
 			g.t.Fatalf("get %v: %+v, %v, want %v", ref, rec, err, store.ErrNotFound)
 		}
 	}
@@ -300,7 +308,7 @@ func (g *rig) list(state store.State, page int) []store.Record {
 	var all []store.Record
 	r := store.ListRequest{State: state, Limit: page, BodyLimit: store.MaxBody}
 	for {
-		res, err := g.s.List(g.t.Context(), g.p, r)
+		res, err := g.s.List(g.ctx, g.p, r)
 		g.noError("list", err)
 		if len(res.Records) > page {
 			g.t.Fatalf("list: %d records in a page of %d", len(res.Records), page)
@@ -315,7 +323,7 @@ func (g *rig) list(state store.State, page int) []store.Record {
 
 func (g *rig) stats() store.Stats {
 	g.t.Helper()
-	all, err := g.s.Stats(g.t.Context(), g.p.Queue)
+	all, err := g.s.Stats(g.ctx, g.p.Queue)
 	g.noError("stats", err)
 	if len(all) != 1 {
 		g.t.Fatalf("stats of one queue: %d results", len(all))
@@ -387,7 +395,7 @@ func (g *rig) sit(wait time.Duration) {
 		return
 	}
 	select {
-	case <-g.t.Context().Done():
+	case <-g.ctx.Done():
 	case <-time.After(wait):
 	}
 }

@@ -44,6 +44,10 @@ type Harness struct {
 	// ModelSteps is how many operations a run of the model test makes on average;
 	// 0 is 30.
 	ModelSteps int
+
+	// Timeout, if set, bounds the calls of one test, all together. Without it they have no
+	// deadline, and a store has its own bound for each, which a busy machine may exceed.
+	Timeout time.Duration
 }
 
 // feature is a feature that a harness can lack.
