@@ -31,21 +31,23 @@ test: deps ## install what is missing, then run every test
 
 .PHONY: race
 race: deps ## run the tests under the race detector, but for some of one goroutine that take minutes there
-	$(GO) test -race -short -timeout 15m ./...
+	$(GO) test -race -short -vet=off -timeout 15m ./...
 
 .PHONY: servers-test
 servers-test: ## run what needs a server on Redis 8.0 and Valkey 8.1, too, which .ci/servers fetches
 	@set -e; DUEQ_SERVERS=$$(.ci/servers); export DUEQ_SERVERS; if [ -n "$$DUEQ_SERVERS" ]; then echo "$$DUEQ_SERVERS"; \
-	  $(GO) test -count=1 -timeout 10m -exec $(CURDIR)/.ci/on-servers -skip '$(SERVERLESS)' $(SERVED); fi
+	  $(GO) test -count=1 -vet=off -timeout 10m -exec $(CURDIR)/.ci/on-servers -skip '$(SERVERLESS)' $(SERVED); fi
 
 .PHONY: lint
 lint: $(LINT) ## check formatting, vet, the linters and the import directions, in every module
 	@set -e; for dir in $(MODULES); do echo "lint $$dir"; (cd $$dir && $(CURDIR)/$(LINT) run ./...); done
 
+# With -trimpath the packages that a release consists of are compiled once, for the test of releases
+# and for this. vet checks the types of all packages and their tests.
 .PHONY: cross
-cross: ## build and vet for the systems that the tests do not run on
+cross: ## vet everything and build dueq for the systems that the tests do not run on
 	@set -e; for target in $(CROSS); do echo "$$target"; export GOOS=$${target%/*} GOARCH=$${target#*/} CGO_ENABLED=0; \
-	  $(GO) build ./... && $(GO) vet ./...; done
+	  $(GO) vet -trimpath ./... && $(GO) build -trimpath -o /dev/null ./cmd/dueq; done
 
 .PHONY: format
 format: $(LINT) ## format the code
