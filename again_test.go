@@ -81,7 +81,7 @@ func TestAgain_WhatIsWrongIsAFailure(t *testing.T) {
 		{"delay and due", func() error { return dueq.Again(dueq.Schedule{Delay: time.Second, Due: time.Now()}, nil) }, dueq.ErrInvalid, "again: due: "},
 		{"TTL before the delay", func() error {
 			return dueq.Again(dueq.Schedule{Delay: time.Hour}, &dueq.AgainOptions{TTL: time.Minute})
-		}, dueq.ErrInvalid, "again: ttl: 60000 ms ends before"},
+		}, dueq.ErrInvalid, "again: ttl: 1m ends before"},
 		{"TTL before the instant", func() error {
 			return dueq.Again(dueq.Schedule{Due: time.Now().Add(time.Hour)}, &dueq.AgainOptions{TTL: time.Minute})
 		}, dueq.ErrInvalid, "ttl: ends before the message is due: invalid argument"},

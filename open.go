@@ -32,7 +32,8 @@ import (
 // sentinel_username, sentinel_password and tls=true, for a Cluster tls=true. For a directory,
 // sync sets when changes are synced to disk: always (the default) before a call returns; 100ms or
 // another span at that interval; never leaves it to the operating system. repair=true opens a
-// damaged directory and logs what was lost. For a server with TLS, ca names a file of authorities,
+// damaged directory and logs what was lost. create=false makes no store in a directory that has
+// none: [ErrNotFound]. For a server with TLS, ca names a file of authorities,
 // and cert and key the files of a certificate to present. With o nil all options have their
 // defaults.
 //
@@ -42,7 +43,7 @@ import (
 //
 // Errors: [ErrInvalid] for the URL, with any password left out, and for o; [ErrUnavailable] when
 // the store does not answer within 4 s, or before ctx ends, or another process uses the
-// directory; [ErrCorrupt] when the directory has damaged data.
+// directory; [ErrNotFound] for a directory without a store with create=false; [ErrCorrupt] when the directory has damaged data.
 func Open(ctx context.Context, url string, o *Options) (*Client, error) {
 	c, err := o.complete()
 	if err != nil {

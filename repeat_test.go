@@ -557,7 +557,7 @@ func TestRepeat_WhatIsWrongIsNamed(t *testing.T) {
 			has   string
 		}{
 			{dueq.Message{Repeat: hourly}, "repeat", "needs a key"},
-			{dueq.Message{Key: "k", Repeat: hourly, TTL: time.Hour}, "ttl", "3600000 ms"},
+			{dueq.Message{Key: "k", Repeat: hourly, TTL: time.Hour}, "ttl", "1h"},
 			{dueq.Message{Key: "k", Repeat: dueq.Repeat{Every: time.Millisecond}}, "every", "1ms"},
 			{dueq.Message{Key: "k", Repeat: dueq.Repeat{Cron: "0 25 * * *"}}, "cron", "25"},
 			{dueq.Message{Key: "k", Repeat: dueq.Repeat{Cron: "0 9 * * *", Zone: "Europe/Bernau"}}, "zone", "time/tzdata"},

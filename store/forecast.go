@@ -25,7 +25,7 @@ func (r ForecastRequest) Validate() error {
 		return err
 	}
 	if most := MaxDelay / int64(r.Spans); r.Step < 1 || r.Step > most {
-		return Outside("step", ms(r.Step), "1 to %d ms for %d spans", most, r.Spans)
+		return Outside("step", ms(r.Step), "1 ms to %s for %d spans", ms(most), r.Spans)
 	}
 	return nil
 }

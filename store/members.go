@@ -34,7 +34,7 @@ func (r BeatRequest) Validate() error {
 		return err
 	}
 	if r.TTL < 0 || r.TTL > MaxLease {
-		return Outside("ttl", ms(r.TTL), "0 to %d ms (12 h)", int64(MaxLease))
+		return Outside("ttl", ms(r.TTL), "0 to %s", ms(MaxLease))
 	}
 	if n := len(r.Trial) + len(r.Join) + len(r.Leave); n > MaxBatch {
 		return Over("consumers", "consumers", n, MaxBatch)

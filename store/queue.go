@@ -223,13 +223,13 @@ func (c Change) Validate() error {
 
 func (c Change) validateRetention() error {
 	if r := c.DeadRetention; r != nil && (*r < 0 || *r > MaxDelay) {
-		return Outside("dead retention", ms(*r), "0 to %d ms (10 years)", int64(MaxDelay))
+		return Outside("dead retention", ms(*r), "0 to %s (10 years)", ms(MaxDelay))
 	}
 	if c.MaxDead != nil && *c.MaxDead < 0 {
 		return Negative("max dead", *c.MaxDead)
 	}
 	if h := c.History; h != nil && (*h < 0 || *h > MaxDelay) {
-		return Outside("history", ms(*h), "0 to %d ms (10 years)", int64(MaxDelay))
+		return Outside("history", ms(*h), "0 to %s (10 years)", ms(MaxDelay))
 	}
 	if n := c.MaxHistory; n != nil && (*n < 0 || *n > MaxHistory) {
 		return Outside("max history", *n, "0 to %d", MaxHistory)
@@ -243,10 +243,10 @@ func (c Change) validateDefaults() error {
 		return Outside("max attempts", *n, "0 to %d", MaxAttempts)
 	}
 	if l := c.Lease; l != nil && *l != 0 && (*l < MinLease || *l > MaxLease) {
-		return Outside("lease", ms(*l), "%d to %d ms (12 h)", MinLease, MaxLease)
+		return Outside("lease", ms(*l), "%s to %s", ms(MinLease), ms(MaxLease))
 	}
 	if d := c.DedupFor; d != nil && (*d < 0 || *d > MaxRemember) {
-		return Outside("dedup for", ms(*d), "0 to %d ms (24 h)", int64(MaxRemember))
+		return Outside("dedup for", ms(*d), "0 to %s", ms(MaxRemember))
 	}
 	if (c.BackoffBase == nil) != (c.BackoffMost == nil) {
 		return Invalid("backoff", "has one of base and most, want both or none")
@@ -256,7 +256,7 @@ func (c Change) validateDefaults() error {
 	}
 	base, most := *c.BackoffBase, *c.BackoffMost
 	if base < 0 || most < base || most > MaxDelay || (base == 0) != (most == 0) {
-		return Invalid("backoff", "%d to %d ms: want 1 to %d, the first not above the second, or both 0", base, most, MaxDelay)
+		return Invalid("backoff", "%s to %s: want 1 ms to %s, the first not above the second, or both 0", ms(base), ms(most), ms(MaxDelay))
 	}
 	return nil
 }

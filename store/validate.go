@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -105,7 +106,7 @@ func (m *Message) validateLife() error {
 	case m.Replace && m.Key == "":
 		return Invalid("replace", "needs a key")
 	case m.Remember < 0 || m.Remember > MaxRemember:
-		return Outside("dedup for", ms(m.Remember), "0 to %d ms (24 h)", int64(MaxRemember))
+		return Outside("dedup for", ms(m.Remember), "0 to %s", ms(MaxRemember))
 	}
 	return validateTTL(m.TTL, m.Delay)
 }
@@ -115,7 +116,7 @@ func (m *Message) validateRepeat() error {
 	case m.Key == "":
 		return Invalid("repeat", "needs a key, by which the message can be declared again")
 	case m.TTL != 0:
-		return Invalid("ttl", "%d ms together with repeat: a TTL would end all occurrences", m.TTL)
+		return Invalid("ttl", "%s together with repeat: a TTL would end all occurrences", ms(m.TTL))
 	}
 	return ValidateRepeat(m.Repeat)
 }
@@ -137,10 +138,10 @@ func ValidateRepeat(text string) error {
 
 func validateTTL(ttl, delay int64) error {
 	if ttl < 0 || ttl > 2*MaxDelay {
-		return Outside("ttl", ms(ttl), "0 to %d ms", int64(2*MaxDelay))
+		return Outside("ttl", ms(ttl), "0 to %s", ms(2*MaxDelay))
 	}
 	if ttl > 0 && ttl <= delay {
-		return Invalid("ttl", "%d ms ends before the delay of %d ms", ttl, delay).naming(ms(ttl).String(), "more than "+ms(delay).String())
+		return Invalid("ttl", "%s ends before the delay of %s", ms(ttl), ms(delay)).naming(ms(ttl).String(), "more than "+ms(delay).String())
 	}
 	return nil
 }
@@ -195,14 +196,14 @@ func validateDelay(delay int64) error {
 		return Negative("delay", ms(delay))
 	}
 	if delay > MaxDelay {
-		return Invalid("delay", "%d ms, the limit is %d ms (10 years)", delay, int64(MaxDelay)).naming(ms(delay).String(), "0 to "+ms(MaxDelay).String()+" (10 years)")
+		return Invalid("delay", "%s, the limit is %s (10 years)", ms(delay), ms(MaxDelay)).naming(ms(delay).String(), "0 to "+ms(MaxDelay).String()+" (10 years)")
 	}
 	return nil
 }
 
 func validateLease(lease int64) error {
 	if lease < MinLease || lease > MaxLease {
-		return Outside("lease", ms(lease), "%d ms to %d ms (12 h)", MinLease, MaxLease)
+		return Outside("lease", ms(lease), "%s to %s", ms(MinLease), ms(MaxLease))
 	}
 	return nil
 }
@@ -238,4 +239,22 @@ func printable(s string) bool {
 // ms is a span in milliseconds.
 type ms int64
 
-func (m ms) String() string { return strconv.FormatInt(int64(m), 10) + " ms" }
+// String returns the exact span in units that people use, such as 1d12h; as "N ms" if it is below a
+// second or above 100 years.
+func (m ms) String() string {
+	const longest = 36500 * 24 * time.Hour
+	if m < 1000 || m > ms(longest.Milliseconds()) {
+		return strconv.FormatInt(int64(m), 10) + " ms"
+	}
+	text, rest := "", int64(m)
+	for _, unit := range [...]struct {
+		name string
+		ms   int64
+	}{{"d", 86_400_000}, {"h", 3_600_000}, {"m", 60_000}, {"s", 1000}, {"ms", 1}} {
+		if n := rest / unit.ms; n > 0 {
+			text += strconv.FormatInt(n, 10) + unit.name
+			rest %= unit.ms
+		}
+	}
+	return text
+}

@@ -69,13 +69,13 @@ func TestMessage_Validate(t *testing.T) {
 		{"large body", func(m *Message) { m.Body = make([]byte, 101) }, ErrTooLarge, "body", "101 bytes, the limit is 100"},
 		{"the largest body and a byte", func(m *Message) { m.Body = make([]byte, MaxBody+1) }, ErrTooLarge, "body", "4194305 bytes, the limit is 4194304"},
 		{"negative delay", func(m *Message) { m.Delay = -3000 }, ErrInvalid, "delay", "-3000 ms is negative"},
-		{"long delay", func(m *Message) { m.Delay = MaxDelay + 1 }, ErrInvalid, "delay", "316224000001 ms, the limit is 316224000000 ms (10 years)"},
+		{"long delay", func(m *Message) { m.Delay = MaxDelay + 1 }, ErrInvalid, "delay", "3660d1ms, the limit is 3660d (10 years)"},
 		{"due before 1970 and a delay", func(m *Message) { m.Due, m.Delay = -1, 1 }, ErrInvalid, "due", "is given together with a delay, want one of them"},
 		{"due and delay", func(m *Message) { m.Due, m.Delay = 1, 2 }, ErrInvalid, "due", "is given together with a delay, want one of them"},
 		{"no attempts", func(m *Message) { m.MaxAttempts = 0 }, ErrInvalid, "max attempts", "0 is outside 1 to 1000"},
 		{"many attempts", func(m *Message) { m.MaxAttempts = 1001 }, ErrInvalid, "max attempts", "1001 is outside 1 to 1000"},
-		{"negative ttl", func(m *Message) { m.TTL = -1 }, ErrInvalid, "ttl", "-1 ms is outside 0 to 632448000000 ms"},
-		{"long ttl", func(m *Message) { m.TTL = 632448000001 }, ErrInvalid, "ttl", "632448000001 ms is outside 0 to 632448000000 ms"},
+		{"negative ttl", func(m *Message) { m.TTL = -1 }, ErrInvalid, "ttl", "-1 ms is outside 0 to 7320d"},
+		{"long ttl", func(m *Message) { m.TTL = 632448000001 }, ErrInvalid, "ttl", "7320d1ms is outside 0 to 7320d"},
 		{"ttl within the delay", func(m *Message) { m.TTL, m.Delay = 50, 50 }, ErrInvalid, "ttl", "50 ms ends before the delay of 50 ms"},
 		{"replace without a key", func(m *Message) { m.Replace = true }, ErrInvalid, "replace", "needs a key"},
 	})
@@ -137,8 +137,8 @@ func TestClaimRequest_Validate(t *testing.T) {
 		{"consumer with a bar", func(r *ClaimRequest) { r.Consumer = "a|b" }, ErrInvalid, "consumer", `"a|b": want letters, digits, '.', '_', '-'`},
 		{"max 0", func(r *ClaimRequest) { r.Max = 0 }, ErrInvalid, "max", "0 is outside 1 to 500"},
 		{"max 501", func(r *ClaimRequest) { r.Max = 501 }, ErrInvalid, "max", "501 is outside 1 to 500"},
-		{"short lease", func(r *ClaimRequest) { r.Lease = 999 }, ErrInvalid, "lease", "999 ms is outside 1000 ms to 43200000 ms (12 h)"},
-		{"long lease", func(r *ClaimRequest) { r.Lease = MaxLease + 1 }, ErrInvalid, "lease", "43200001 ms is outside 1000 ms to 43200000 ms (12 h)"},
+		{"short lease", func(r *ClaimRequest) { r.Lease = 999 }, ErrInvalid, "lease", "999 ms is outside 1s to 12h"},
+		{"long lease", func(r *ClaimRequest) { r.Lease = MaxLease + 1 }, ErrInvalid, "lease", "12h1ms is outside 1s to 12h"},
 	})
 }
 
@@ -197,8 +197,8 @@ func TestChange_Validate(t *testing.T) {
 		{"max body 0", func(c *Change) { c.MaxBody = &zero }, ErrInvalid, "max body", "0 bytes is outside 1 to 4194304"},
 		{"large max body", func(c *Change) { c.MaxBody = &large }, ErrInvalid, "max body", "4194305 bytes is outside 1 to 4194304"},
 		{"max messages", func(c *Change) { c.MaxMessages = &negative }, ErrInvalid, "max messages", "-1 is negative"},
-		{"dead retention", func(c *Change) { c.DeadRetention = &negative }, ErrInvalid, "dead retention", "-1 ms is outside 0 to 316224000000 ms (10 years)"},
-		{"history", func(c *Change) { c.History = &negative }, ErrInvalid, "history", "-1 ms is outside 0 to 316224000000 ms (10 years)"},
+		{"dead retention", func(c *Change) { c.DeadRetention = &negative }, ErrInvalid, "dead retention", "-1 ms is outside 0 to 3660d (10 years)"},
+		{"history", func(c *Change) { c.History = &negative }, ErrInvalid, "history", "-1 ms is outside 0 to 3660d (10 years)"},
 		{"max history", func(c *Change) { c.MaxHistory = &negative }, ErrInvalid, "max history", "-1 is outside 0 to 1000000"},
 		{"max dead", func(c *Change) { c.MaxDead = &negative }, ErrInvalid, "max dead", "-1 is negative"},
 	})
@@ -214,12 +214,12 @@ func TestPlainRequests_Validate(t *testing.T) {
 	wantInvalid(t, RedriveRequest{Items: make([]Redrive, 501)}.Validate(), ErrInvalid, "items", "501 is outside 1 to 500")
 	wantInvalid(t, RedriveRequest{Items: []Redrive{{ID: ID{1}, Delay: -1}}}.Validate(), ErrInvalid, "delay", "-1 ms is negative")
 	receipt := Receipt{ID: idOf(0, 1), Attempt: 1}
-	wantInvalid(t, ExtendRequest{Receipts: []Receipt{receipt}}.Validate(), ErrInvalid, "lease", "0 ms is outside 1000 ms to 43200000 ms (12 h)")
+	wantInvalid(t, ExtendRequest{Receipts: []Receipt{receipt}}.Validate(), ErrInvalid, "lease", "0 ms is outside 1s to 12h")
 	wantInvalid(t, ExtendRequest{Receipts: make([]Receipt, 501), Lease: MinLease}.Validate(), ErrInvalid, "receipts", "501 is outside 1 to 500")
 	wantInvalid(t, ExtendRequest{Receipts: []Receipt{receipt, {}}, Lease: MinLease}.Validate(), ErrInvalid, "receipt", `:0" is not a receipt`)
 	wantInvalid(t, LeaveRequest{}.Validate(), ErrInvalid, "consumers", "0 is outside 1 to 500")
 	wantInvalid(t, BeatRequest{Client: "a b", TTL: 1}.Validate(), ErrInvalid, "client", `"a b"`)
-	wantInvalid(t, BeatRequest{Client: "c", TTL: -1}.Validate(), ErrInvalid, "ttl", "-1 ms is outside 0 to 43200000 ms")
+	wantInvalid(t, BeatRequest{Client: "c", TTL: -1}.Validate(), ErrInvalid, "ttl", "-1 ms is outside 0 to 12h")
 	for _, err := range []error{
 		CancelRequest{Caller: "m", Refs: []Ref{{ID: idOf(0, 1)}, {Key: "k"}}}.Validate(), RescheduleRequest{Caller: "m", Moves: []Move{{Ref: Ref{Key: "k"}}}}.Validate(),
 		RedriveRequest{Caller: "m", Items: []Redrive{{ID: ID{1}, Delay: MaxDelay}}}.Validate(), BeatRequest{Client: "c"}.Validate(),
@@ -286,7 +286,7 @@ func TestError_HasTheValueAndTheLimit(t *testing.T) {
 	}{
 		{validateCount("max", 501, 500), "max", "501", "1 to 500"},
 		{validateDelay(-5), "delay", "-5 ms", "0 or more"},
-		{validateDelay(MaxDelay + 1), "delay", "316224000001 ms", "0 to 316224000000 ms (10 years)"},
+		{validateDelay(MaxDelay + 1), "delay", "3660d1ms", "0 to 3660d (10 years)"},
 		{ValidateKey(strings.Repeat("k", 256)), "key", "256 bytes", "255 bytes"},
 		{ValidateKey(long[:79]), "key", strings.Repeat("\u00fc", 32), ""},
 		{ValidateQueue("a b"), "queue", "a b", ""},

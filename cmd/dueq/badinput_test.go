@@ -21,8 +21,8 @@ func TestRun_BadInputIsRefused(t *testing.T) {
 		code  int
 		texts []string
 	}{
-		"unknown command":          {[]string{"sned"}, 2, []string{`"sned"`, "--help"}},
-		"unknown flag":             {[]string{"send", "--quue", "q"}, 2, []string{"--quue"}},
+		"unknown command":          {[]string{"sned"}, 2, []string{`"sned"`, "did you mean send?", "--help"}},
+		"unknown flag":             {[]string{"send", "--quue", "q"}, 2, []string{"--quue", "did you mean --queue?"}},
 		"unknown short flag":       {[]string{"send", "-x"}, 2, []string{"'x'"}},
 		"missing queue":            {[]string{"send", "body"}, 2, []string{`"queue"`}},
 		"missing body":             {send, 2, []string{"no body", "--file"}},
@@ -41,7 +41,7 @@ func TestRun_BadInputIsRefused(t *testing.T) {
 		"delay NaN":                {append(send, "--delay", "NaN", "b"), 2, []string{"--delay", `"NaN"`}},
 		"delay overflow":           {append(send, "--delay", "9e999s", "b"), 2, []string{"--delay", `"9e999s"`}},
 		"delay negative":           {append(send, "--delay=-3s", "b"), 2, []string{"--delay", `"-3s"`, "negative"}},
-		"delay too long":           {append(send, "--delay", "3661d", "b"), 2, []string{"delay", "limit", "10 years"}},
+		"delay too long":           {append(send, "--delay", "3661d", "b"), 2, []string{"delay", "3661d", "limit", "3660d", "10 years"}},
 		"delay with a newline":     {append(send, "--delay", "1\n2", "b"), 2, []string{"--delay", `1\n2`}},
 		"at tomorrow":              {append(send, "--at", "tomorrow", "b"), 2, []string{"--at", `"tomorrow"`, "RFC 3339"}},
 		"at year 0":                {append(send, "--at", "0000-01-01T00:00:00Z", "b"), 2, []string{"--at", "0000-01-01", "1970"}},
@@ -52,7 +52,7 @@ func TestRun_BadInputIsRefused(t *testing.T) {
 		"attempts 1001":            {append(send, "--max-attempts", "1001", "b"), 2, []string{"max attempts", "1001", "1000"}},
 		"attempts 1e9":             {append(send, "--max-attempts", "1e9", "b"), 2, []string{"--max-attempts", "1e9"}},
 		"attempts 2^63":            {append(send, "--max-attempts", "9223372036854775808", "b"), 2, []string{"--max-attempts", "9223372036854775808"}},
-		"ttl before delay":         {append(send, "--delay", "2m", "--ttl", "1m", "b"), 2, []string{"ttl", "60000", "120000"}},
+		"ttl before delay":         {append(send, "--delay", "2m", "--ttl", "1m", "b"), 2, []string{"ttl", "1m", "2m"}},
 		"key too long":             {append(send, "--key", strings.Repeat("k", 256), "b"), 2, []string{"key", "256", "255"}},
 		"key with a newline":       {append(send, "--key", "a\nb", "b"), 2, []string{"key", `a\nb`}},
 		"replace without key":      {append(send, "--replace", "b"), 2, []string{"replace", "key"}},
@@ -75,7 +75,7 @@ func TestRun_BadInputIsRefused(t *testing.T) {
 		"follow and release":       {[]string{"receive", "--queue", "q", "--follow", "--release"}, 2, []string{"--follow", "--release"}},
 		"receive unknown queue":    {[]string{"receive", "--queue", "q"}, 3, []string{`"q"`, "not found"}},
 		"queue create partitions":  {[]string{"queue", "create", "--queue", "q", "--partitions", "0"}, 2, []string{"--partitions", "0", "1024"}},
-		"queue create lease":       {[]string{"queue", "create", "--queue", "q", "--lease", "13h"}, 2, []string{"lease"}},
+		"queue create lease":       {[]string{"queue", "create", "--queue", "q", "--lease", "13h"}, 2, []string{"lease", "13h", "1s to 12h"}},
 		"queue settings unknown":   {[]string{"queue", "settings", "--queue", "q"}, 3, []string{`"q"`, "not found"}},
 		"queue update unknown":     {[]string{"queue", "update", "--queue", "q", "--max-body", "5"}, 3, []string{`"q"`, "not found"}},
 		"queue update nothing":     {[]string{"queue", "update", "--queue", "q"}, 2, []string{"no setting"}},

@@ -99,11 +99,7 @@ func repairing(url string) (string, error) {
 	if !strings.HasPrefix(url, "file:") {
 		return "", usage("--repair is for stores of files: want --store file:DIR")
 	}
-	separator := "?"
-	if strings.Contains(url, "?") {
-		separator = "&"
-	}
-	return url + separator + "repair=true", nil
+	return withOption(url, "repair=true"), nil
 }
 
 type damageReport []damagedPart

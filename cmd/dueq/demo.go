@@ -118,6 +118,10 @@ func (a *app) demoScreen(length time.Duration) func(demo.View) {
 
 // storeName returns the store's URL without user, password and options, to be shown.
 func storeName(text string) string {
+	if strings.HasPrefix(text, "file:") {
+		text, _, _ = strings.Cut(text, "?")
+		return term.Escape(text)
+	}
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" {
 		scheme, _, _ := strings.Cut(text, ":")

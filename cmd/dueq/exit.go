@@ -21,6 +21,7 @@ const (
 	exitConflict    = 4
 	exitUnavailable = 5
 	exitRefused     = 6
+	exitInterrupted = 130 // 128 and the number of SIGINT, as shells have it
 )
 
 // Errors of the command itself.
@@ -28,6 +29,8 @@ var (
 	errUsage   = errors.New("usage")
 	errEmpty   = errors.New("nothing is due")
 	errRefused = errors.New("refused")
+	// errUnanswered is Ctrl-C at a question.
+	errUnanswered = errors.New("nothing was removed")
 )
 
 // exitCode returns the exit code of an error. If several errors are joined, the first row of
@@ -37,6 +40,7 @@ func exitCode(err error) int {
 		of   error
 		code int
 	}{
+		{errUnanswered, exitInterrupted},
 		{context.Canceled, exitFailure}, // Ctrl-C, before the work was done
 		{errUsage, exitUsage},
 		{dueq.ErrInvalid, exitUsage},

@@ -15,7 +15,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/when"
 )
 
-// span is a flag for a duration; days are allowed.
+// span is a flag for a duration; weeks and days are allowed.
 type span struct{ value *time.Duration }
 
 func (s span) String() string {

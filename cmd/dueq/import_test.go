@@ -31,7 +31,7 @@ func TestImport_BadLinesAreReportedAndSkipped(t *testing.T) {
 		`dueq: line 10: due: "tomorrow": want a time in RFC 3339`,
 		`dueq: line 11: is not JSON: ends in the middle`,
 		`dueq: line 12: key: want a string, found a number`,
-		`dueq: line 8: send queue "q": delay: 345600000000 ms, the limit is 316224000000 ms (10 years)`,
+		`dueq: line 8: send queue "q": delay: 4000d, the limit is 3660d (10 years)`,
 		`dueq: import: 8 of 11 lines are bad`,
 	}
 	if len(lines) != len(want) {

@@ -81,7 +81,8 @@ func (a *app) ask(ctx context.Context, question string) error {
 	answer, err := bufio.NewReader(io.LimitReader(in, 100)).ReadString('\n')
 	switch {
 	case ctx.Err() != nil:
-		return ctx.Err()
+		_, _ = fmt.Fprintln(a.err) // behind the question and ^C
+		return fmt.Errorf("%w: %w", errUnanswered, ctx.Err())
 	case err == nil && strings.EqualFold(strings.TrimSpace(answer), "y"):
 		return nil
 	}

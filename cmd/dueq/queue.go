@@ -89,7 +89,7 @@ func newQueue(a *app) *cobra.Command {
 		Short: "Make and delete queues, show and change their settings",
 		Args:  cobra.NoArgs,
 	}
-	cmd.AddCommand(newQueueCreate(a), newQueueSettings(a), newQueueUpdate(a), newQueueDelete(a))
+	cmd.AddCommand(creating(newQueueCreate(a)), newQueueSettings(a), newQueueUpdate(a), newQueueDelete(a))
 	return cmd
 }
 

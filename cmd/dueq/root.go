@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 )
@@ -16,6 +18,7 @@ type console struct {
 	in       io.Reader
 	out, err io.Writer
 	env      func(name string) string
+	isSet    func(name string) bool // of a variable of the environment; nil: not known
 }
 
 // app is what the commands share: the console and the flags of all of them.
@@ -27,6 +30,10 @@ type app struct {
 	logTime  bool         // its lines begin with the time
 	log      slog.Handler // takes the library's log instead of standard error, if it is set
 	started  bool         // the command line was understood
+	makes    bool         // the command makes a store in a directory that has none
+
+	storeFlag *pflag.Flag
+	queue     *pflag.Flag // of the command; nil: it has none
 }
 
 // run carries out one command line and returns the exit code.
@@ -42,7 +49,7 @@ func run(ctx context.Context, args []string, c console) int {
 		return exitOK
 	}
 	if !a.started {
-		err = usage("%w (see %s --help)", err, root.CommandPath())
+		err = usage("%w (see %s --help)", meantCommand(root, err), root.CommandPath())
 	}
 	_, _ = fmt.Fprintln(c.err, oneLine(err, a.withToken(a.storeURL()))) // when stderr is gone, the exit code remains
 	return exitCode(err)
@@ -67,25 +74,32 @@ or in the environment variable DUEQ_STORE. Put a URL with a password in the vari
 and the token of a server in DUEQ_TOKEN, because other users of a machine can read
 command lines. Without either they use
 the directory dueq in $XDG_DATA_HOME, ~/.local/share or (on Windows) %LOCALAPPDATA%,
-one command at a time.
+one command at a time. A store that is named by an empty text is an error.
+
+Commands that send messages or serve a store make one in a directory that has none, and
+say so; all others fail with "no store at DIR".
 
 Exit codes: 0 ok, 1 failure, 2 wrong usage, 3 not found or nothing to receive,
 4 conflict (duplicate key, lease lost, message is running, queue not empty), 5 store
-unavailable, 6 refused (queue full).`,
+unavailable, 6 refused (queue full), 130 interrupted at a question.`,
+		Version:            version().Version,
 		SilenceUsage:       true,
 		SilenceErrors:      true,
-		DisableSuggestions: true, // they would make an error several lines long
+		DisableSuggestions: true, // they would make an error several lines long; see hint.go
 	}
+	root.SetFlagErrorFunc(meantFlag)
+	root.SetVersionTemplate(term.Escape(strings.TrimSpace(version().text())) + "\n")
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.store, "store", "", "`URL` of the store: file:DIR, redis://host:6379, rediss://, redis+sentinel://, redis+cluster://, http(s)://host:7373, mem: (default $DUEQ_STORE, or else a directory in your data home)")
+	a.storeFlag = flags.Lookup("store")
 	flags.VarP(&choice{value: &a.output, of: []string{formatText, formatJSON}}, "output", "o", "text for people, json for scripts")
 	a.output = formatText
 	root.AddCommand(
-		newDemo(a), newSend(a), newImport(a), newExport(a), newMigrate(a), newReceive(a), newWork(a),
+		newDemo(a), creating(newSend(a)), creating(newImport(a)), newExport(a), creating(newMigrate(a)), newReceive(a), newWork(a),
 		newList(a), newShow(a), newCancel(a), newReschedule(a),
 		newDead(a), newRedrive(a), newDelete(a), newPurge(a), newPause(a), newResume(a),
 		newQueue(a),
-		newStats(a), newTop(a), newWatch(a), newForecast(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), newBench(a), newVersion(a), newMan(a),
+		newStats(a), newTop(a), newWatch(a), newForecast(a), newMembers(a), newCheck(a), newDoctor(a), newBackup(a), newServe(a), newToken(a), creating(newBench(a)), newVersion(a), newMan(a),
 	)
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
 	a.complete(root)
@@ -106,6 +120,8 @@ type action func(ctx context.Context, args []string) error
 func (a *app) do(act action) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		a.started = true
+		a.queue = cmd.Flags().Lookup("queue")
+		a.makes = cmd.Annotations[annotationMakes] != ""
 		return act(cmd.Context(), args)
 	}
 }

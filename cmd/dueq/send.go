@@ -27,7 +27,7 @@ func newSend(a *app) *cobra.Command {
 		Long: `Send a message and print its id.
 
 The body is the argument; "-" reads it from standard input, --file from a file.
-Durations are Go's, with d for days: 90s, 1h30m, 2d, 1d12h.
+Durations are Go's, with d for days and w for weeks: 90s, 1h30m, 2d, 1d12h, 1w.
 
 With --repeat and --key the message recurs: by an interval, "every 10m", or at the times of a
 cron expression in a time zone (default UTC), "cron 0 9 * * 1-5 Europe/Berlin". Missed times are

@@ -74,7 +74,7 @@ variable, and that over the file.`,
 	flags.BoolVar(&s.readOnly, "read-only", false, "refuse requests that change something")
 	flags.BoolVar(&s.insecure, "insecure", false, "listen on any address without tokens")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		a.started, a.logLevel, a.logTime = true, slog.LevelInfo, true
+		a.started, a.makes, a.logLevel, a.logTime = true, true, slog.LevelInfo, true
 		if err := a.configure(cmd, s.config); err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/cmd/dueq/internal/term"
 	"github.com/dueq-dev/dueq/internal/reach"
 	"github.com/dueq-dev/dueq/internal/socket"
 )
@@ -77,11 +78,26 @@ func (a *app) openItself(ctx context.Context) (*dueq.Client, error) {
 }
 
 func (a *app) chosenURL() (string, error) {
+	if err := a.emptyURL(); err != nil {
+		return "", err
+	}
 	chosen := cmp.Or(a.storeURL(), a.defaultStore())
 	if chosen == "" {
 		return "", usage("no store, and no home directory to keep one in: give --store URL or set DUEQ_STORE, for example --store file:./data")
 	}
 	return a.withToken(chosen), nil
+}
+
+// emptyURL returns an error for a store that is named by nothing: a script whose variable is not
+// set would use the default store.
+func (a *app) emptyURL() error {
+	switch {
+	case a.storeFlag != nil && a.storeFlag.Changed && a.store == "":
+		return usage("--store: is empty, want a URL such as file:./data")
+	case a.store == "" && a.isSet != nil && a.isSet("DUEQ_STORE") && a.env("DUEQ_STORE") == "":
+		return usage("DUEQ_STORE is set but empty: unset it to use the default store, or give it a URL such as file:./data")
+	}
+	return nil
 }
 
 // withToken puts the token of the environment into the URL of a server that has none.
@@ -95,7 +111,34 @@ func (a *app) withToken(storeURL string) string {
 	return u.String()
 }
 
+// openURL opens a store. Only commands that send make one in a directory that has none: a mistyped
+// name must not look like an empty store.
 func (a *app) openURL(ctx context.Context, url string) (*dueq.Client, error) {
+	if url == "mem:" && a.makes {
+		a.note("note: mem: is the memory of this command: what it sends is gone when it ends")
+	}
+	path, isDir := strings.CutPrefix(url, "file:")
+	if !isDir {
+		return a.connect(ctx, url)
+	}
+	client, err := a.connect(ctx, withOption(url, "create=false"))
+	if a.makes && errors.Is(err, dueq.ErrNotFound) {
+		path, _, _ = strings.Cut(path, "?")
+		a.note("note: there was no store at %s, it is made", term.Escape(path))
+		return a.connect(ctx, url)
+	}
+	return client, err
+}
+
+// withOption adds an option to the query of a URL.
+func withOption(url, option string) string {
+	if strings.Contains(url, "?") {
+		return url + "&" + option
+	}
+	return url + "?" + option
+}
+
+func (a *app) connect(ctx context.Context, url string) (*dueq.Client, error) {
 	bound, cancel := context.WithTimeoutCause(ctx, openTimeout, errSilent)
 	defer cancel()
 	client, err := dueq.Open(reach.AtOnce(bound), url, &dueq.Options{Logger: a.logger()})
@@ -133,6 +176,15 @@ func (a *app) logger() *slog.Logger {
 	}))
 }
 
+// creating makes cmd make a store in a directory that has none.
+func creating(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{annotationMakes: "true"}
+	return cmd
+}
+
+// annotationMakes is on commands that make a store.
+const annotationMakes = "dueq_makes_store"
+
 // warned makes cmd log warnings of the library, too, if needed returns true when it runs.
 func (a *app) warned(cmd *cobra.Command, needed func() bool) *cobra.Command {
 	cmd.PreRun = func(*cobra.Command, []string) {
@@ -147,7 +199,7 @@ func always() bool { return true }
 
 // withClient gives use a client for as long as it runs.
 func (a *app) withClient(ctx context.Context, use func(*dueq.Client) error) error {
-	return withOpened(ctx, a.open, use)
+	return withOpened(ctx, a.open, func(client *dueq.Client) error { return a.meantQueue(ctx, client, use(client)) })
 }
 
 func withOpened(ctx context.Context, open func(context.Context) (*dueq.Client, error), use func(*dueq.Client) error) (err error) {

@@ -12,7 +12,7 @@ import (
 
 // Errors of Span, Instant and Range. All mean that the text is invalid.
 var (
-	errSpan     = errors.New("want a duration such as 30s, 1h30m or 2d")
+	errSpan     = errors.New("want a duration such as 30s, 1h30m, 2d or 1w")
 	errNegative = errors.New("is negative, want 0 or more")
 	errInstant  = errors.New("want a time in RFC 3339 between the years 1970 and 9999, such as 2030-01-31T18:00:00Z")
 	errRange    = errors.New("want FROM..TO, each a time in RFC 3339 or a duration before or after now, such as -2h..30m; one of the two may be missing")
@@ -21,41 +21,55 @@ var (
 // Day is the value of "d" in a span: 24 hours, also on days with a change of the clock.
 const Day = 24 * time.Hour
 
-// Span parses a Go duration of 0 or more that may begin with days: "90s", "1h30m", "2d", "1.5d",
-// "1d12h".
+// Week is the value of "w" in a span.
+const Week = 7 * Day
+
+// Span parses a Go duration of 0 or more that may begin with weeks and days: "90s", "1h30m", "2d",
+// "1.5d", "1d12h", "1w", "1w2d".
 func Span(text string) (time.Duration, error) {
 	if strings.HasPrefix(text, "-") {
 		return 0, errNegative
 	}
-	days, rest, err := cutDays(text)
-	if err != nil || rest == "" {
-		return days, err
-	}
-	d, err := time.ParseDuration(rest)
-	if err != nil || d < 0 || d > math.MaxInt64-days {
+	if text == "" {
 		return 0, errSpan
 	}
-	return days + d, nil
+	weeks, rest, err := cut(text, "w", Week)
+	if err != nil || rest == "" {
+		return weeks, err
+	}
+	days, rest, err := cut(rest, "d", Day)
+	if err != nil || days > math.MaxInt64-weeks || rest == "" {
+		return sum(weeks, days, err)
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil || d < 0 || d > math.MaxInt64-weeks-days {
+		return 0, errSpan
+	}
+	return weeks + days + d, nil
 }
 
-// cutDays parses the days at the start of text, if there are any. It returns an error for an
-// empty text, so that an empty rest means that the whole text was parsed.
-func cutDays(text string) (time.Duration, string, error) {
-	number, rest, found := strings.Cut(text, "d")
+// sum returns the sum of two spans, unless it is too large or there is an error.
+func sum(a, b time.Duration, err error) (time.Duration, error) {
+	if err != nil || b > math.MaxInt64-a {
+		return 0, errSpan
+	}
+	return a + b, nil
+}
+
+// cut parses the number of a unit at the start of text, if there is one.
+func cut(text, unit string, value time.Duration) (span time.Duration, rest string, err error) {
+	number, rest, found := strings.Cut(text, unit)
 	if !found {
-		if text == "" {
-			return 0, "", errSpan
-		}
 		return 0, text, nil
 	}
 	if strings.HasPrefix(rest, "+") || strings.HasPrefix(rest, "-") || strings.Trim(number, "0123456789.") != "" {
 		return 0, "", errSpan
 	}
-	days, err := strconv.ParseFloat(number, 64)
-	if err != nil || days > float64(math.MaxInt64/Day) {
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil || n > float64(math.MaxInt64/value) {
 		return 0, "", errSpan
 	}
-	return time.Duration(days * float64(Day)), rest, nil
+	return time.Duration(n * float64(value)), rest, nil
 }
 
 // Range parses two instants with ".." between them. Each is an instant in RFC 3339, a span from

@@ -12,6 +12,7 @@ func TestSpan(t *testing.T) {
 	for text, want := range map[string]time.Duration{
 		"0": 0, "0s": 0, "30m": 30 * time.Minute, "1h30m": 90 * time.Minute, "1.5s": 1500 * time.Millisecond,
 		"2d": 48 * time.Hour, "1.5d": 36 * time.Hour, "1d12h": 36 * time.Hour, "0d": 0, "3660d": 3660 * when.Day,
+		"1w": when.Week, "0w": 0, "0.5w": 84 * time.Hour, "1w2d": 9 * when.Day, "1w2d3h": 9*when.Day + 3*time.Hour, "2w30m": 2*when.Week + 30*time.Minute,
 	} {
 		if got, err := when.Span(text); err != nil || got != want {
 			t.Errorf("Span(%q) = %v, %v, want %v", text, got, err, want)
@@ -23,7 +24,7 @@ func TestSpan_InvalidTextIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
 		"", " ", "1h1", "tomorrow", "NaN", "nand", "Inf", "infd", "9e999s", "9e999d", "-3s", "-1d", "1d-2h", "1d+2h", "d", ".d", "1d1d",
-		"30", "1_000d", "0x1d", "106752d", "106751d24h", "9999999999h", "1dd", "1h2d", "٣s", "1d\x00", "1d ",
+		"30", "1_000d", "0x1d", "106752d", "106751d24h", "9999999999h", "1dd", "w", "1ww", "1w1w", "1d1w", "1w-1d", "-1w", "15251w", "15250w9d", "1h1w", "1w ", "1h2d", "٣s", "1d\x00", "1d ",
 	} {
 		if got, err := when.Span(text); err == nil {
 			t.Errorf("Span(%q) = %v, want an error", text, got)

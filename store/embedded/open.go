@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"strings"
@@ -44,6 +45,11 @@ func Open(ctx context.Context, dir string, c Config) (*Store, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if c.MustExist {
+		if err := mustExist(dir); err != nil {
+			return nil, err
+		}
+	}
 	d, err := disk.OpenDir(dir)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", store.ErrUnavailable, err)
@@ -56,6 +62,20 @@ func Open(ctx context.Context, dir string, c Config) (*Store, error) {
 	finish := s.finish
 	s.finish = func() error { return errors.Join(finish(), d.Close()) }
 	return s, nil
+}
+
+// mustExist returns ErrNotFound for a directory in which no store has ever been.
+func mustExist(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, err)
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); name == disk.LockName || strings.HasSuffix(name, wal.Suffix) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no store at %s: %w", dir, store.ErrNotFound)
 }
 
 // Inspect reads the store in a directory as Open does with Config.Repair, but changes

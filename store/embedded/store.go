@@ -28,6 +28,8 @@ type Config struct {
 	NeverSync bool
 	// Repair opens a damaged store: what cannot be read is skipped, see Store.Damage.
 	Repair bool
+	// MustExist makes Open fail where there is no store, instead of making one.
+	MustExist bool
 	// Logger reports torn ends that were cut off, damage, a full disk; nil is
 	// slog.Default().
 	Logger *slog.Logger

@@ -47,8 +47,10 @@ func (c Config) with(query string) (Config, error) {
 			c.NeverSync, c.SyncEvery, err = parseSync(value)
 		case "repair":
 			c.Repair = value == "true"
+		case "create":
+			c.MustExist = value == "false"
 		default:
-			err = store.Invalid("url", "%.20q is none of sync, repair", name)
+			err = store.Invalid("url", "%.20q is none of sync, repair, create", name)
 		}
 		if err != nil {
 			return c, err

@@ -117,7 +117,7 @@ func testClientDefaultsChecked(g *rig) {
 	for _, b := range []bad{
 		badConfigure("1001 attempts", store.Change{MaxAttempts: pointer(1001)}, "max attempts", "1001", "1000"),
 		badConfigure("negative attempts", store.Change{MaxAttempts: pointer(-1)}, "max attempts", "-1"),
-		badConfigure("short lease", store.Change{Lease: pointer(int64(999))}, "lease", "999", "1000"),
+		badConfigure("short lease", store.Change{Lease: pointer(int64(999))}, "lease", "999", "1s"),
 		badConfigure("half a backoff", store.Change{BackoffBase: pointer(int64(1))}, "backoff", "both or none"),
 		badConfigure("backoff that shrinks", store.Change{BackoffBase: pointer(int64(9)), BackoffMost: pointer(int64(8))}, "backoff", "9", "8"),
 		badConfigure("no version", store.Change{If: -2, Token: "a"}, "if", "-2"),

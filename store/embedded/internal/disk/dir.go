@@ -13,8 +13,9 @@ const (
 	// DirMode is the mode of directories that a store makes: only the owner has access.
 	DirMode = 0o700
 	// FileMode is the mode of files that a store makes: only the owner has access.
-	FileMode   = 0o600
-	lockName   = "lock"
+	FileMode = 0o600
+	// LockName is the name of the file that is locked. It stays when the directory is closed.
+	LockName   = "lock"
 	maxPidText = 20
 )
 
@@ -97,11 +98,11 @@ func (d *Dir) mustBe(want fs.FileInfo) error {
 // process. Where possible it also locks the directory itself, so that a second process is
 // refused even if the lock file was removed.
 func (d *Dir) takeLock() error {
-	f, err := d.root.OpenFile(lockName, os.O_RDWR|os.O_CREATE, FileMode)
+	f, err := d.root.OpenFile(LockName, os.O_RDWR|os.O_CREATE, FileMode)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(d.regular(f, lockName), d.lockBy(f)); err != nil {
+	if err := errors.Join(d.regular(f, LockName), d.lockBy(f)); err != nil {
 		return errors.Join(err, f.Close())
 	}
 	d.lock = f
@@ -160,7 +161,7 @@ func (d *Dir) List() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if !e.IsDir() && e.Name() != lockName {
+		if !e.IsDir() && e.Name() != LockName {
 			names = append(names, e.Name())
 		}
 	}

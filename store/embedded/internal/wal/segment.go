@@ -32,7 +32,8 @@ const (
 	// might not fit into memory.
 	segmentMost = math.MaxInt32
 
-	logSuffix = ".log"
+	// Suffix is that of the names of segments.
+	Suffix    = ".log"
 	newSuffix = ".new" // not in use yet
 	// damagedSuffix is that of segments that were salvaged, kept for inspection.
 	damagedSuffix = ".damaged"
@@ -88,11 +89,11 @@ func (l *Log) newSegment(number uint32, previous *segment, oldest uint32) (*segm
 // end returns the position behind the last byte.
 func (s *segment) end() Position { return s.base + Position(s.size) }
 
-func segmentName(number uint32) string { return fmt.Sprintf("%0*d%s", nameDigits, number, logSuffix) }
+func segmentName(number uint32) string { return fmt.Sprintf("%0*d%s", nameDigits, number, Suffix) }
 
 // segmentNumber returns the number in a segment's name; ok is false for other names.
 func segmentNumber(name string) (number uint32, ok bool) {
-	text, ok := strings.CutSuffix(name, logSuffix)
+	text, ok := strings.CutSuffix(name, Suffix)
 	n, err := strconv.ParseUint(text, 10, 32)
 	return uint32(n), ok && err == nil && segmentName(uint32(n)) == name
 }
