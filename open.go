@@ -29,12 +29,13 @@ import (
 //
 // The query may set prefix, replicas, replica_timeout and send_timeout (these win over o), and
 // the options of go-redis, such as pool_size, read_timeout or client_name; for Sentinels also
-// sentinel_username, sentinel_password and tls=true, for a Cluster tls=true. For a directory,
+// sentinel_username, sentinel_password and tls=true, for a Cluster tls=true. password_file names a
+// file with the password of a Redis. With TLS, ca names a file of authorities to trust instead of
+// those of the system, and cert and key the files of a certificate to present. For a directory,
 // sync sets when changes are synced to disk: always (the default) before a call returns; 100ms or
 // another span at that interval; never leaves it to the operating system. repair=true opens a
 // damaged directory and logs what was lost. create=false makes no store in a directory that has
-// none: [ErrNotFound]. For a server with TLS, ca names a file of authorities,
-// and cert and key the files of a certificate to present. With o nil all options have their
+// none: [ErrNotFound]. For a server with TLS, ca, cert and key are as for Redis. With o nil all options have their
 // defaults.
 //
 // go-redis has one logger for the whole process, which writes to stderr. The first Open of a

@@ -172,7 +172,8 @@ func TestBench_QueueInUseIsRefused(t *testing.T) {
 	if _, err := client.Queue("bench-memory").Send(t.Context(), dueq.Message{}); err != nil {
 		t.Fatal(err)
 	}
-	a := &app{console: console{out: new(strings.Builder), err: new(strings.Builder), env: func(string) string { return url }}}
+	env := map[string]string{"DUEQ_STORE": url}
+	a := &app{console: console{out: new(strings.Builder), err: new(strings.Builder), env: func(name string) string { return env[name] }}}
 	err = a.benchIn(t.Context(), prefix, bench.Config{Mode: bench.Memory, Messages: 1, Partitions: 1, Rounds: 1})
 	if exitCode(err) != exitRefused || !strings.Contains(err.Error(), `"bench-memory"`) {
 		t.Errorf("error is %v, want it refused", err)

@@ -115,7 +115,7 @@ func passwords(storeURL string) []string {
 	}
 	_, query, _ := strings.Cut(rest, "?")
 	for option := range strings.SplitSeq(query, "&") {
-		if name, value, _ := strings.Cut(option, "="); strings.Contains(name, "password") {
+		if name, value, _ := strings.Cut(option, "="); strings.Contains(name, "password") && name != "password_file" {
 			found = append(found, value)
 		}
 	}

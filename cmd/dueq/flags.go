@@ -118,3 +118,20 @@ func scheduleFlags(cmd *cobra.Command) func() (dueq.Schedule, error) {
 		return s, nil
 	}
 }
+
+// fileOption is a flag for the name of a file that becomes an option of the store's URL.
+type fileOption struct {
+	files  map[string]string
+	option string
+}
+
+func (f fileOption) String() string { return f.files[f.option] }
+func (f fileOption) Type() string   { return "file" }
+
+func (f fileOption) Set(name string) error {
+	if name == "" {
+		return errors.New("is empty, want the name of a file")
+	}
+	f.files[f.option] = name
+	return nil
+}

@@ -32,6 +32,7 @@ type app struct {
 	started  bool         // the command line was understood
 	makes    bool         // the command makes a store in a directory that has none
 
+	files     map[string]string // options of the store that name files, given by flags
 	storeFlag *pflag.Flag
 	queue     *pflag.Flag // of the command; nil: it has none
 }
@@ -71,8 +72,8 @@ delivered until a consumer acknowledges it or it runs out of attempts.
 
 Start with "dueq demo", which needs no store. All other commands use the store in --store
 or in the environment variable DUEQ_STORE. Put a URL with a password in the variable,
-and the token of a server in DUEQ_TOKEN, because other users of a machine can read
-command lines. Without either they use
+or name a file with it in --store-password-file, and put the token of a server in
+DUEQ_TOKEN, because other users of a machine can read command lines. Without either they use
 the directory dueq in $XDG_DATA_HOME, ~/.local/share or (on Windows) %LOCALAPPDATA%,
 one command at a time. A store that is named by an empty text is an error.
 
@@ -92,6 +93,10 @@ unavailable, 6 refused (queue full), 130 interrupted at a question.`,
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.store, "store", "", "`URL` of the store: file:DIR, redis://host:6379, rediss://, redis+sentinel://, redis+cluster://, http(s)://host:7373, mem: (default $DUEQ_STORE, or else a directory in your data home)")
 	a.storeFlag = flags.Lookup("store")
+	a.files = map[string]string{}
+	for _, f := range storeFiles {
+		flags.Var(fileOption{a.files, f.option}, f.flag, f.use+" (default $"+f.variable+")")
+	}
 	flags.VarP(&choice{value: &a.output, of: []string{formatText, formatJSON}}, "output", "o", "text for people, json for scripts")
 	a.output = formatText
 	root.AddCommand(

@@ -85,7 +85,40 @@ func (a *app) chosenURL() (string, error) {
 	if chosen == "" {
 		return "", usage("no store, and no home directory to keep one in: give --store URL or set DUEQ_STORE, for example --store file:./data")
 	}
-	return a.withToken(chosen), nil
+	return a.withFiles(a.withToken(chosen))
+}
+
+// storeFiles are the options of a store's URL that name files; each is a flag, too, and a variable.
+var storeFiles = []struct{ option, flag, variable, use string }{
+	{"ca", "store-ca", "DUEQ_STORE_CA", "`file` of the authorities that the store's certificate must be signed by"},
+	{"cert", "store-cert", "DUEQ_STORE_CERT", "`file` of the certificate to present to the store"},
+	{"key", "store-key", "DUEQ_STORE_KEY", "`file` of its key"},
+	{"password_file", "store-password-file", "DUEQ_STORE_PASSWORD_FILE", "`file` with the password of a Redis"},
+}
+
+// withFiles puts the files of the flags, or else of the environment, into the URL of a store. What
+// the URL has wins over the environment.
+func (a *app) withFiles(storeURL string) (string, error) {
+	scheme, _, _ := strings.Cut(storeURL, ":")
+	redis := strings.HasPrefix(scheme, "redis") || scheme == "unix"
+	_, query, _ := strings.Cut(storeURL, "?")
+	given, _ := url.ParseQuery(query) // what cannot be read is refused when the store is opened
+	for _, f := range storeFiles {
+		fits := redis || scheme == "https" && f.option != "password_file"
+		name, isFlag := a.files[f.option], a.files[f.option] != ""
+		switch {
+		case isFlag && !fits:
+			return "", usage("--%s: is not for a store of %s:", f.flag, term.Escape(scheme))
+		case isFlag && given.Has(f.option):
+			return "", usage("--%s: is given in the URL, too, want one of them", f.flag)
+		case !isFlag && fits && !given.Has(f.option):
+			name = a.env(f.variable)
+		}
+		if name != "" {
+			storeURL = withOption(storeURL, f.option+"="+url.QueryEscape(name))
+		}
+	}
+	return storeURL, nil
 }
 
 // emptyURL returns an error for a store that is named by nothing: a script whose variable is not

@@ -92,7 +92,11 @@ func (a *URL) dialer(timeout time.Duration, secure *tls.Config) func(ctx context
 
 // Dial returns a client. It makes no call. It returns an ErrInvalid, with any password left out.
 func (a *URL) Dial() (redis.UniversalClient, error) {
-	rdb, err := dialers[a.scheme](a)
+	f, err := a.popFiles()
+	if err != nil {
+		return nil, store.Invalid("url", "%w", err)
+	}
+	rdb, err := dialers[a.scheme](a, f)
 	if err != nil {
 		return nil, store.Invalid("url", "%s", a.redact(err))
 	}
@@ -140,7 +144,7 @@ func Known(text string) bool {
 	return dialers[scheme] != nil
 }
 
-type dialer func(*URL) (redis.UniversalClient, error)
+type dialer func(*URL, files) (redis.UniversalClient, error)
 
 var dialers = map[string]dialer{
 	"redis": dialOne, "rediss": dialOne, "unix": dialOne,
@@ -150,7 +154,7 @@ var dialers = map[string]dialer{
 // The options set below: a call never outlives its ctx, and no CLIENT SETINFO is sent,
 // which Redis before 7.2 answers with an error.
 
-func dialOne(a *URL) (redis.UniversalClient, error) {
+func dialOne(a *URL, f files) (redis.UniversalClient, error) {
 	if len(a.hosts) > 1 {
 		return nil, errors.New("several hosts, want one, or the scheme redis+sentinel or redis+cluster")
 	}
@@ -159,11 +163,14 @@ func dialOne(a *URL) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	if err := f.configure(o.TLSConfig); err != nil {
+		return nil, err
+	}
 	o.Dialer = a.dialer(o.DialTimeout, o.TLSConfig)
 	return redis.NewClient(o), nil
 }
 
-func dialSentinel(a *URL) (redis.UniversalClient, error) {
+func dialSentinel(a *URL, f files) (redis.UniversalClient, error) {
 	master, db, _ := strings.Cut(strings.Trim(a.path, "/"), "/")
 	if master == "" {
 		return nil, errors.New("want the name of the master: redis+sentinel://host1,host2/master")
@@ -183,11 +190,14 @@ func dialSentinel(a *URL) (redis.UniversalClient, error) {
 		o.Password, _ = user.Password()
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	if err := f.configure(o.TLSConfig); err != nil {
+		return nil, err
+	}
 	o.Dialer = a.dialer(o.DialTimeout, o.TLSConfig)
 	return redis.NewFailoverClient(o), nil
 }
 
-func dialCluster(a *URL) (redis.UniversalClient, error) {
+func dialCluster(a *URL, f files) (redis.UniversalClient, error) {
 	if strings.Trim(a.path, "/") != "" {
 		return nil, errors.New("a Cluster has no database numbers, want nothing after the hosts")
 	}
@@ -196,6 +206,9 @@ func dialCluster(a *URL) (redis.UniversalClient, error) {
 		return nil, err
 	}
 	o.ContextTimeoutEnabled, o.DisableIdentity = true, true
+	if err := f.configure(o.TLSConfig); err != nil {
+		return nil, err
+	}
 	o.Dialer = a.dialer(o.DialTimeout, o.TLSConfig)
 	o.DisableRoutingPolicies = true // else COMMAND is asked of any node, and one that hangs delays all calls
 	return redis.NewClusterClient(o), nil

@@ -56,7 +56,7 @@ func TestNext_BadLines(t *testing.T) {
 		{`{"body":1}]`, `line 1: has something behind the JSON object`},
 		{`{"body":1,"due":"2001-01-01T00:47:00Z","delay":"1s"}`, `line 1: due: is given together with a delay, want one of them`},
 		{`{"body":1,"delay":"-3s"}`, `line 1: delay: "-3s": is negative, want 0 or more`},
-		{`{"body":1,"delay":"1h1"}`, `line 1: delay: "1h1": want a duration such as 30s, 1h30m or 2d`},
+		{`{"body":1,"delay":"1h1"}`, `line 1: delay: "1h1": want a duration such as 30s, 1h30m, 2d or 1w`},
 		{`{"body":1,"delay":30}`, `line 1: delay: want a string, found a number`},
 		{`{"body":1,"due":978310020}`, `line 1: due: want a string, found a number`},
 		{`{"body":1,"due":"tomorrow"}`, `line 1: due: "tomorrow": want a time in RFC 3339 between the years 1970 and 9999, such as 2030-01-31T18:00:00Z`},
