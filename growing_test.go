@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -546,12 +547,27 @@ func modelStep(ctx context.Context, rt *rapid.T, q, observer *dueq.Queue) {
 	}
 }
 
-// A queue grows under load, with producers of the old view and consumers that run.
 func TestGrowing_UnderLoad(t *testing.T) {
 	t.Parallel()
-	const producers, each, keys = 4, 400, 50
 	prefix := redistest.Prefix()
-	q := newMember(t, prefix).q
+	growUnderLoad(t, func() *dueq.Queue { return newMember(t, prefix).q })
+}
+
+func TestCluster_GrowingUnderLoad(t *testing.T) {
+	t.Parallel()
+	var hosts []string
+	for _, n := range redistest.StartCluster(t, 3) {
+		hosts = append(hosts, n.Addr())
+	}
+	growUnderLoad(t, func() *dueq.Queue { return open(t.Context(), t, "redis+cluster://"+strings.Join(hosts, ",")) })
+}
+
+// growUnderLoad lets a queue grow while clients with the old view send and consume. newQueue returns the
+// queue of another client.
+func growUnderLoad(t *testing.T, newQueue func() *dueq.Queue) {
+	t.Helper()
+	const producers, each, keys = 4, 400, 50
+	q := newQueue()
 	if err := q.Create(t.Context(), dueq.Settings{Partitions: 2}); err != nil {
 		t.Fatal(err)
 	}
@@ -561,7 +577,7 @@ func TestGrowing_UnderLoad(t *testing.T) {
 	var busy sync.Map // keys of handlers that run
 	var consuming, sending sync.WaitGroup
 	for range 3 {
-		n := newMember(t, prefix).q
+		n := newQueue()
 		consuming.Go(func() {
 			err := n.Consume(ctx, func(_ context.Context, d *dueq.Delivery) error {
 				if d.Key != "" {
@@ -583,7 +599,7 @@ func TestGrowing_UnderLoad(t *testing.T) {
 	half := make(chan struct{})
 	var sent atomic.Int64
 	for i := range producers {
-		p := newMember(t, prefix).q
+		p := newQueue()
 		sending.Go(func() {
 			for j := range each {
 				m := dueq.Message{}
