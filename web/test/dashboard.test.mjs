@@ -72,7 +72,7 @@ for (const kind of kinds) {
       await server.call("POST", "queues/crew/messages", { key: "waiting", delay: "1h" });
       server.work("crew", "sleep 600");
       const page = await open(browser, server, "#/queues/crew/consumers");
-      await text(page, "tbody tr", /on trial.*1$/);
+      await text(page, "tbody tr", /no duties.*1$/);
       await text(page, "tbody tr", /boarding.*in \d+ s1 \/ 25$/);
       const holder = (await server.call("GET", "queues/crew/messages?state=leased")).messages[0].holder;
       await text(page, "[aria-label='Held messages'] td", holder);
@@ -266,7 +266,7 @@ for (const kind of kinds) {
 
 // pages returns the address of each page, on data that fills it.
 async function pages(server) {
-  const id = async (queue, of) => (await server.call("GET", `queues/${queue}/messages?state=${of}&limit=1`)).messages[0].id;
+  const id = async (queue, state) => (await server.message(queue, state)).id;
   return [
     "#/", "#/queues/flights", "#/queues/flights?due=day", "#/queues/webhooks/messages", "#/queues/webhooks/messages?state=dead&failure=503",
     `#/queues/webhooks/messages/${await id("webhooks", "dead")}`, `#/queues/webhooks/messages/${await id("webhooks", "leased")}`,
@@ -356,6 +356,15 @@ test("40 hostile texts: no script runs, and the policy reports nothing", async (
     await server.call("POST", "queues/hostile/messages", message).catch(async () => server.call("POST", "queues/hostile/messages", { body: value, key: `${i}` }));
     await server.settle("hostile", 1, () => ({ verdict: "reject", reason: value }));
   }
+  await server.call("PUT", "queues/odd", { history: "24h" });
+  for (const [i, value] of hostile.entries()) { // done, held and recurring
+    for (const [kind, fields] of Object.entries({ done: {}, held: {}, series: { repeat: "cron 0 9 * * * UTC" } })) {
+      const message = { body: value, key: `${kind}${i}${key(value)}`, ...fields };
+      await server.call("POST", "queues/odd/messages", message).catch(() => server.call("POST", "queues/odd/messages", { ...message, key: `${kind}${i}` })); // a key is printable
+      if (kind === "done") await server.settle("odd", 1, () => ({ verdict: "ack" }));
+    }
+  }
+  await server.settle("odd", 40, () => undefined);
   await server.call("POST", "queues/hostile/messages", { body: "<b>x</b>".repeat(30_000), delay: "1h" });
   await server.call("PATCH", "queues/hostile", { max_body: 2 << 20 });
   await server.call("POST", "queues/hostile/messages", { body: JSON.stringify({ text: "<b>x</b>".repeat(131_072) }), delay: "1h" });
@@ -370,7 +379,13 @@ test("40 hostile texts: no script runs, and the policy reports nothing", async (
     const shown = await page.locator("main").evaluate((main) => main.innerText);
     assert.doesNotMatch(shown, /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/, `${m.key} shows a control character`);
   }
-  for (const hash of ["#/queues/hostile/messages", "#/queues/hostile/dead", `#/queues/${encodeURIComponent(hostile[1])}`, `#/queues/hostile/messages?key=${encodeURIComponent(hostile[1])}`, `#/queues/hostile/dead?failure=${encodeURIComponent(hostile[0])}`]) {
+  for (const of of ["history", "recurring", "consumers"]) {
+    await page.at(`#/queues/odd/${of}`);
+    await page.locator("tbody tr").nth(20).waitFor();
+    const shown = await page.locator("main").evaluate((main) => main.innerText);
+    assert.doesNotMatch(shown, /[\u202a-\u202e\u2066-\u2069\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/, `${of} shows a control character`);
+  }
+  for (const hash of ["#/consumers", "#/store", "#/queues/odd/history", "#/queues/odd/recurring", "#/queues/odd/consumers", "#/queues/hostile/messages", "#/queues/hostile/dead", `#/queues/${encodeURIComponent(hostile[1])}`, `#/queues/hostile/messages?key=${encodeURIComponent(hostile[1])}`, `#/queues/hostile/dead?failure=${encodeURIComponent(hostile[0])}`]) {
     await page.at(hash);
     await page.locator("h1, h2").first().waitFor();
     await page.waitForTimeout(200);

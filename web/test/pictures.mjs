@@ -11,7 +11,7 @@ const server = await Server.start();
 await others(server);
 await flights(server);
 await webhooks(server);
-const dead = (await server.call("GET", "queues/webhooks/messages?state=dead&limit=1")).messages[0].id;
+const dead = (await server.message("webhooks", "dead")).id;
 
 // work sends and acks flights while the pictures are taken, so that the plots have something to show.
 let working = true;
@@ -31,6 +31,8 @@ const pages = {
   messages: "#/queues/webhooks/messages?state=scheduled",
   message: `#/queues/webhooks/messages/${dead}`,
   dead: "#/queues/webhooks/dead",
+  consumers: "#/consumers",
+  store: "#/store",
 };
 const shown = [];
 for (const colorScheme of ["light", "dark"]) {

@@ -41,6 +41,16 @@ export class Server {
     return text === "" ? undefined : JSON.parse(text);
   }
 
+  // message returns a message of a state. A page can be empty although another has one.
+  async message(queue, state) {
+    for (let cursor = ""; cursor !== undefined; ) {
+      const page = await this.call("GET", `queues/${queue}/messages?state=${state}&limit=1&cursor=${encodeURIComponent(cursor)}`);
+      if (page.messages.length > 0) return page.messages[0];
+      cursor = page.next;
+    }
+    throw new Error(`no message of ${queue} is ${state}`);
+  }
+
   send(queue, messages) {
     return this.call("POST", `queues/${queue}/batch`, { messages });
   }

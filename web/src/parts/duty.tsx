@@ -4,7 +4,7 @@ import type { Member } from "../data/api";
 
 // Duty names the partitions for which a consumer is on duty. partitions: of the queue; 0: not known.
 export function Duty({ member: m, partitions }: { member: Member; partitions: number }) {
-  if (m.trial) return <span class="badge" title="It was started less than 15 s ago, and gets no duties yet">on trial</span>;
+  if (m.trial) return <span class="badge" title="It was started less than 15 s ago, or is pinned to partitions">no duties</span>;
   if (m.on_duty.length === 0) return <span class="muted">helps others</span>;
   return <>{m.on_duty.length === partitions && partitions > 1 ? `all ${partitions}` : ranges(m.on_duty)}</>;
 }
