@@ -31,8 +31,6 @@ const pages = {
   messages: "#/queues/webhooks/messages?state=scheduled",
   message: `#/queues/webhooks/messages/${dead}`,
   dead: "#/queues/webhooks/dead",
-  consumers: "#/consumers",
-  store: "#/store",
 };
 const shown = [];
 for (const colorScheme of ["light", "dark"]) {
