@@ -31,6 +31,8 @@ type serving struct {
 	hosts     []string
 	readOnly  bool
 	insecure  bool
+
+	maxInFlight, maxWaiting int
 }
 
 // listening is the first line of output: where the server can be reached.
@@ -72,6 +74,8 @@ variable, and that over the file.`,
 	flags.StringVar(&s.clientCA, "client-ca", "", "`file` of the authorities that sign certificates of clients, which every client must have then")
 	flags.StringSliceVar(&s.hosts, "host", nil, "`name` by which clients call the server, besides localhost; may be repeated")
 	flags.BoolVar(&s.readOnly, "read-only", false, "refuse requests that change something")
+	flags.IntVar(&s.maxInFlight, "max-in-flight", 1000, "requests that are served at a time, besides those that wait")
+	flags.IntVar(&s.maxWaiting, "max-waiting", 10_000, "requests that wait for messages or events at a time, of 26 KB each")
 	flags.BoolVar(&s.insecure, "insecure", false, "listen on any address without tokens")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a.started, a.makes, a.logLevel, a.logTime = true, true, slog.LevelInfo, true
@@ -100,6 +104,12 @@ func newServer(log *slog.Logger) *http.Server {
 
 // serve runs the server until ctx ends.
 func (a *app) serve(ctx context.Context, s *serving) error {
+	if s.maxInFlight < 1 {
+		return usage("--max-in-flight: %d is less than 1", s.maxInFlight)
+	}
+	if s.maxWaiting < 1 {
+		return usage("--max-waiting: %d is less than 1", s.maxWaiting)
+	}
 	log := a.logger()
 	f, err := s.readFiles(log)
 	if err != nil {
@@ -113,7 +123,9 @@ func (a *app) serve(ctx context.Context, s *serving) error {
 		return err
 	}
 	return withOpened(ctx, a.openItself, func(client *dueq.Client) error {
-		api := &api{client: client, options: dueqhttp.Options{Hosts: s.hosts, ReadOnly: s.readOnly, Logger: log}}
+		api := &api{client: client, options: dueqhttp.Options{
+			Hosts: s.hosts, ReadOnly: s.readOnly, Logger: log, MaxInFlight: s.maxInFlight, MaxWaiting: s.maxWaiting,
+		}}
 		if err := api.use(ctx, f.tokens); err != nil {
 			return err
 		}

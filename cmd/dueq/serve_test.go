@@ -218,6 +218,8 @@ func TestServe_BadConfigurationIsRefused(t *testing.T) {
 	}
 	missing := filepath.Join(dir, "missing")
 	inMemory(t).fails(exitUsage, []string{"--config"}, "serve", "--config", missing)
+	inMemory(t).fails(exitUsage, []string{"--max-in-flight", "0"}, "serve", "--max-in-flight", "0")
+	inMemory(t).fails(exitUsage, []string{"--max-waiting", "-1"}, "serve", "--max-waiting", "-1")
 	inMemory(t).fails(exitUsage, []string{"--token-file"}, "serve", "--token-file", missing)
 	inMemory(t).fails(exitUsage, []string{"--tls-cert"}, "serve", "--tls-cert", missing, "--tls-key", missing)
 	inMemory(t).fails(exitUsage, []string{"--tls-key"}, "serve", "--tls-cert", missing)
