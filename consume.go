@@ -66,7 +66,8 @@ type ConsumeOptions struct {
 	Middleware []Middleware
 	// Partitions pins the consumer to some partitions, by index: it claims from these only, for
 	// example to run beside the server that has them. Those that the queue does not have are left
-	// out. Pinned consumers share no duties: each looks at its partitions as often as if it were
+	// out; if it has none of them, Consume returns ErrInvalid, and a Worker does not consume that
+	// queue, logs it, and tries again after a minute. Pinned consumers share no duties: each looks at its partitions as often as if it were
 	// the only consumer. See that every partition has a consumer. Default: all, shared with the
 	// other consumers.
 	Partitions []int

@@ -102,3 +102,32 @@ func TestConsume_BadPartitions(t *testing.T) {
 		}
 	})
 }
+
+// A worker consumes the queues that have some of its partitions, and goes on without the others.
+func TestWorker_PinnedToPartitions(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.must(r.direct.Create(r.Context(), dueq.Settings{Partitions: 4}))
+		r.must(r.client.Queue("small").Create(r.Context(), dueq.Settings{}))
+		seen := &placed{rig: r, by: map[int]int{}}
+		w, err := dueq.NewWorker(r.client, dueq.WorkerOptions{Partitions: []int{3}})
+		r.must(err)
+		r.must(w.Handle("*", seen.handle, dueq.HandleOptions{}))
+		ctx, stop := context.WithCancel(r.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- w.Run(ctx) }()
+		_, err = r.client.Queue("small").Send(r.Context(), dueq.Message{})
+		r.must(err)
+		for range 8 {
+			r.send(dueq.Message{})
+		}
+		r.sleep(2 * time.Minute)
+		stop()
+		r.must(<-ended)
+		if len(seen.by) != 1 || seen.by[3] != 2 {
+			t.Errorf("handled %v, want 2 of partition 3", seen.by)
+		}
+		if s, err := r.client.Queue("small").Stats(r.Context()); err != nil || s.Ready != 1 {
+			t.Errorf("the queue that has no such partition: %d ready, %v", s.Ready, err)
+		}
+	})
+}

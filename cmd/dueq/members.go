@@ -30,7 +30,7 @@ func (r membersResult) text() string {
 		}
 		duties := strings.Join(partitions, " ")
 		if m.Trial {
-			duties = "on trial, or pinned"
+			duties = "no duties"
 		}
 		rows[i] = []string{m.Name, m.Client, duties}
 	}

@@ -186,11 +186,11 @@ func TestStats_OfOneQueueShowsDuties(t *testing.T) {
 func TestMembers_ShowsDuties(t *testing.T) {
 	t.Parallel()
 	var r membersResult
-	if got := r.text(); strings.Contains(got, "on trial") {
+	if got := r.text(); strings.Contains(got, "no duties") {
 		t.Errorf("no members: %q", got)
 	}
 	r = membersResult{{Name: "a", Client: "x", OnDuty: []int{0, 2}}, {Name: "b", Client: "y", Trial: true}}
-	for _, want := range []string{"a     x       0 2", "b     y       on trial, or pinned"} {
+	for _, want := range []string{"a     x       0 2", "b     y       no duties"} {
 		if got := r.text(); !strings.Contains(got, want) {
 			t.Errorf("members %q, want a line %q", got, want)
 		}
