@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"github.com/dueq-dev/dueq/dueqhttp"
 )
 
 // counted is the answer to a request about many messages.
@@ -297,5 +299,33 @@ func TestMetrics_HasEachQueueOfTheStore(t *testing.T) {
 	}
 	if strings.Contains(string(a.body), "unknown-") {
 		t.Errorf("names of requests are in the metrics:\n%s", a.body)
+	}
+}
+
+func TestAudit_NamesWhoWhatAndHowMany(t *testing.T) {
+	t.Parallel()
+	r := guarded(t, dueqhttp.Options{}).with("admin")
+	id := r.sent("work", `{}`)
+	r.settled("work", r.received("work").Receipt, `"verdict":"reject"`)
+	for _, c := range []struct{ method, path, body, line string }{
+		{"POST", "/redrive", `{"filter":{},"dry_run":true}`, ""},
+		{"POST", "/redrive", `{"filter":{}}`, "action=redrive count=1 queue=work"},
+		{"POST", "/reschedule", `{"filter":{},"delay":"1h"}`, "action=reschedule count=1 queue=work"},
+		{"POST", "/delete", `{"refs":["` + id + `"]}`, "action=delete count=1 queue=work"},
+		{"POST", "/purge", `{"filter":{"state":"dead"}}`, "action=purge count=0 queue=work"},
+		{"POST", "/pause", ``, "action=pause queue=work"},
+		{"POST", "/resume", ``, "action=resume queue=work"},
+		{"PATCH", "", `{"max_body":1000}`, `action="update queue" queue=work`},
+		{"DELETE", "?force=true", ``, `action="delete queue" force=true queue=work`},
+		{"PUT", "", `{}`, `action="create queue" queue=work`},
+	} {
+		before := len(r.logged.String())
+		if a := r.do(c.method, "/v1/queues/work"+c.path, c.body); a.status >= 300 {
+			t.Fatalf("%s: %d %s", a.what, a.status, a.body)
+		}
+		log := r.logged.String()[before:]
+		if has := strings.Contains(log, "dueqhttp: audit"); has != (c.line != "") || !strings.Contains(log, c.line) || has && !strings.Contains(log, "caller=admin "+c.line) {
+			t.Errorf("%s %s: want the line %q in\n%s", c.method, c.path, c.line, log)
+		}
 	}
 }

@@ -122,6 +122,9 @@ func (a *app) serve(ctx context.Context, s *serving) error {
 	if server.TLSConfig, err = s.tls(log); err != nil {
 		return err
 	}
+	if server.TLSConfig == nil && len(f.tokens) > 0 {
+		s.warnOfPlainText(ctx, log)
+	}
 	return withOpened(ctx, a.openItself, func(client *dueq.Client) error {
 		api := &api{client: client, options: dueqhttp.Options{
 			Hosts: s.hosts, ReadOnly: s.readOnly, Logger: log, MaxInFlight: s.maxInFlight, MaxWaiting: s.maxWaiting,
@@ -161,6 +164,14 @@ func (s *serving) checkAddress(ctx context.Context, tokens bool) error {
 		return nil
 	}
 	return usage("--listen: %s can be reached by other machines, and there are no tokens: give --token-file, or --insecure", s.listen)
+}
+
+// warnOfPlainText warns if tokens travel to other machines in the clear.
+func (s *serving) warnOfPlainText(ctx context.Context, log *slog.Logger) {
+	if host, _, err := net.SplitHostPort(s.listen); err == nil && !isLoopback(ctx, host) {
+		log.Warn("tokens and messages are sent without encryption: give --tls-cert and --tls-key, or listen on 127.0.0.1 behind a proxy with TLS",
+			slog.String("listen", s.listen))
+	}
 }
 
 // isLoopback reports whether all addresses of a host are those of the machine itself.

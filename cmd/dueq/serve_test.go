@@ -184,6 +184,19 @@ func TestServe_TokensOfTheFile(t *testing.T) {
 	}
 }
 
+func TestServe_TokensWithoutEncryptionAreWarnedOf(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "tokens")
+	s := inMemory(t)
+	s.ok("token", "ops", "--scope", "admin", "--token-file", file)
+	for listen, warned := range map[string]bool{"0.0.0.0:0": true, "127.0.0.1:0": false} {
+		server := s.serve("--token-file", file, "--listen", listen)
+		if got := server.stop(); strings.Contains(got.err, "without encryption") != warned {
+			t.Errorf("on %s the log is\n%s", listen, got.err)
+		}
+	}
+}
+
 func TestServe_FlagsWinOverVariablesOverTheFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "config")

@@ -184,6 +184,21 @@ func ofEvents() []mutant {
 func ofTheServer() []mutant {
 	return []mutant{
 		{
+			"how long the comparison of a token takes depends on it", httpDir + "auth.go",
+			"if subtle.ConstantTimeCompare(s.Tokens[i].SHA256[:], hash[:]) == 1 {", "if s.Tokens[i].SHA256 == hash && subtle.ConstantTimeCompare(s.Tokens[i].SHA256[:], hash[:]) == 1 {",
+			httpPkg, "TestTokens_",
+		},
+		{
+			"tokens travel in the clear without a warning", "cmd/dueq/serve.go",
+			"err == nil && !isLoopback(ctx, host)", "err != nil && !isLoopback(ctx, host)",
+			"./cmd/dueq", "TestServe_TokensWithout",
+		},
+		{
+			"a redrive is not audited", httpDir + "bulk.go",
+			"if !m.DryRun && (n > 0 || err == nil) {", "if op == \"purge\" && !m.DryRun && (n > 0 || err == nil) {",
+			httpPkg, "TestAudit_",
+		},
+		{
 			"acks of a request that have failed count as done", httpDir + "settle.go",
 			"\t\t\tfailed[of.ID] = e\n", "\t\t\t_ = of\n",
 			httpPkg, "TestSettle_ManyAcks",

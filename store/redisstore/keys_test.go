@@ -1,6 +1,8 @@
 package redisstore
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/dueq-dev/dueq/store"
@@ -78,4 +80,40 @@ func TestDeletePartition_RefusesMessages(t *testing.T) {
 	r.want("again", remove(settings.Version, "1"), 0)
 	left := r.rdb.HMGet(r.ctx(), r.key("side"), "layout", "version").Val()
 	r.want("layout and version of what is left", left, []any{nil, settings.Version + 1})
+}
+
+// No name of a queue leads to the keys of another queue or of all queues, and each key has a hash
+// tag, or a Cluster would put the keys of a partition into different slots.
+func FuzzKeys(f *testing.F) {
+	for _, name := range []string{"work", "work:0", "a}:meta{b", "{}", "}", "*", "q:ready", "queues", ".clients", "a\n", "é"} {
+		f.Add(name, "work", uint8(0), uint8(1))
+	}
+	s := &Store{config: Config{Prefix: "dueq"}}
+	f.Fuzz(func(t *testing.T, one, other string, i, j uint8) {
+		if store.ValidateQueue(one) != nil || store.ValidateQueue(other) != nil {
+			return
+		}
+		owners := map[string]string{}
+		own := func(owner string, keys ...string) {
+			for _, key := range keys {
+				if by, taken := owners[key]; taken && by != owner {
+					t.Fatalf("%q is a key of %s and of %s", key, owner, by)
+				}
+				owners[key] = owner
+			}
+		}
+		all := s.clientsKeys()
+		own("all queues", s.queuesKey(), all.beats, all.members, all.byClient, all.changes, all.duties, all.trials)
+		for _, queue := range []string{one, other} {
+			own("the queue "+queue, s.metaKey(queue))
+			for _, index := range []uint8{i, j} {
+				keys := s.partitionKeys(store.Partition{Queue: queue, Index: int(index)}, allKeys)
+				own(fmt.Sprintf("partition %d of %s", index, queue), keys...)
+				tag, _, ok := strings.Cut(strings.TrimPrefix(keys[0], "dueq:{"), "}")
+				if !ok || tag != fmt.Sprintf("%s:%d", queue, index) {
+					t.Fatalf("%q has the hash tag %q", keys[0], tag)
+				}
+			}
+		}
+	})
 }
