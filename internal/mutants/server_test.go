@@ -97,8 +97,13 @@ func ofForecasts() []mutant {
 	return []mutant{
 		{
 			"a message that is due at the end of a span counts for the next", embeddedDir + "forecast.go",
-			"(e.at - now - 1) / step", "(e.at - now) / step",
+			"(p.at - now - 1) / step", "(p.at - now) / step",
 			rootPkg, "TestForecast_",
+		},
+		{
+			"the last message of a step is counted twice", embeddedDir + "order.go",
+			"return p.at == pos.at && p.e.id == pos.id || visit(p)", "return visit(p)",
+			embeddedPkg, "TestConformance/Stats",
 		},
 		{
 			"only the first messages are counted", embeddedDir + "forecast.go",

@@ -46,9 +46,10 @@ func (p *partition) forecast(f *store.Forecast, step int64, clock func() instant
 // countSpans counts entries behind a position, at most the given number of them, by spans from
 // now. It returns where to go on, and whether none is left within the spans.
 func (t *timetable) countSpans(counts []int64, now, step int64, from position, most int) (next position, done bool) {
+	var last element
 	done = true
-	t.after(from, func(e *entry) bool {
-		span := (e.at - now - 1) / step
+	t.elements(from, func(p element) bool {
+		span := (p.at - now - 1) / step
 		if span >= int64(len(counts)) {
 			return false
 		}
@@ -58,8 +59,11 @@ func (t *timetable) countSpans(counts []int64, now, step int64, from position, m
 		}
 		most--
 		counts[span]++
-		from = position{e.at, e.id}
+		last = p
 		return true
 	})
+	if last.e != nil {
+		from = position{last.at, last.e.id}
+	}
 	return from, done
 }

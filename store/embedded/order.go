@@ -97,7 +97,13 @@ func (o order) firstAt() int64 {
 // after visits the entries behind a position until visit returns false. The order
 // must not change meanwhile.
 func (o order) after(pos position, visit func(e *entry) bool) {
+	o.elements(pos, func(p element) bool { return visit(p.e) })
+}
+
+// elements is after for who needs the time of most entries only: following the pointers of a
+// million entries takes ten times as long as reading their elements.
+func (o order) elements(pos position, visit func(element) bool) {
 	o.tree.AscendGreaterOrEqual(element{pos.at, &entry{id: pos.id}}, func(p element) bool {
-		return p.e.id == pos.id && p.at == pos.at || visit(p.e)
+		return p.at == pos.at && p.e.id == pos.id || visit(p)
 	})
 }
