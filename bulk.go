@@ -208,7 +208,7 @@ func (b *bulk) purgeState(partitions int) error {
 
 // find adds the messages of one state and partition that match.
 func (b *bulk) find(ctx context.Context, p store.Partition, state State) error {
-	for r := (store.ListRequest{State: store.State(state), Limit: store.MaxBatch}); ; {
+	for r := (store.ListRequest{State: store.State(state), From: b.match.from(state), Limit: store.MaxBatch}); ; {
 		page, err := b.queue.client.store.List(ctx, p, r)
 		if err != nil {
 			return err

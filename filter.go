@@ -16,7 +16,8 @@ import (
 // Filter chooses all messages that the call can act on.
 //
 // The library evaluates filters over pages of the queue's messages, without their bodies. So a
-// call reads every message in the states that it is about.
+// call reads every message in the states that it is about, of those for which Due, Died or Ended
+// gives a range only the messages in it.
 type Filter struct {
 	State State // "": every state that the call is about
 	// Key is a pattern for the key: * stands for any text, also none, ? for any one character,
@@ -144,6 +145,15 @@ func (m *matcher) match(r *store.Record) bool {
 		}
 	}
 	return true
+}
+
+// from returns the least Record.At of the messages in a state that can match, 0 for any.
+func (m *matcher) from(s State) int64 {
+	bound := m.at(s).From
+	if s == Leased || bound.IsZero() {
+		return 0
+	}
+	return min(max(0, toInstant(bound)), store.MaxInstant)
 }
 
 // past reports whether neither r nor any message after it in the list of its state matches.

@@ -92,6 +92,7 @@ func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
 	if err := r.Validate(); err != nil {
 		return Page{}, err
 	}
+	r.From = m.from(from.state)
 	s, err := q.read(ctx)
 	if err != nil {
 		return Page{}, err

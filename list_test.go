@@ -100,6 +100,30 @@ func TestList_PagesInEachState(t *testing.T) {
 	})
 }
 
+func TestList_RangeIsReadFromItsBeginning(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		for i := range store.MaxBatch + 10 {
+			r.send(dueq.Message{Key: fmt.Sprintf("k%d", i), Delay: time.Duration(i+1) * time.Second})
+		}
+		last := dueq.Filter{State: dueq.Scheduled, Due: dueq.TimeRange{From: time.Now().Add((store.MaxBatch + 1) * time.Second)}}
+		page, err := r.q.List(r.Context(), dueq.ListOptions{Filter: last, Limit: 20})
+		r.must(err)
+		if len(page.Records) != 10 || page.Records[0].Key != "k500" || page.Next != "" {
+			r.Errorf("%d messages, then %q, want the last 10", len(page.Records), page.Next)
+		}
+		before := r.net.count("list")
+		n, err := r.q.Purge(r.Context(), last, &dueq.BulkOptions{DryRun: true})
+		r.must(err)
+		if calls := r.net.count("list") - before; n != 10 || calls != 1 {
+			r.Errorf("%d messages match in %d calls, want 10 in 1", n, calls)
+		}
+		for _, from := range []time.Time{time.Unix(-1, 0), time.Unix(1<<40, 0)} { // no instants of the store
+			_, err := r.q.List(r.Context(), dueq.ListOptions{Filter: dueq.Filter{Due: dueq.TimeRange{From: from}}})
+			r.must(err)
+		}
+	})
+}
+
 func TestMessages_EndsEarly(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.mixed()

@@ -52,6 +52,7 @@ type Move struct {
 type ListRequest struct {
 	State     State  `json:"state,omitzero"`      // one of the five, or Waiting
 	Cursor    string `json:"cursor,omitzero"`     // Page.Next of the page before; "" for the first
+	From      int64  `json:"from,omitzero"`       // the least Record.At of the first page, up to MaxInstant; not of leased ones, and unused with a Cursor
 	Limit     int    `json:"limit,omitzero"`      // 1 to MaxListLimit
 	BodyLimit int    `json:"body_limit,omitzero"` // bytes of each body to return; 0 returns none
 }
@@ -114,6 +115,12 @@ func (r ListRequest) Validate() error {
 	}
 	if r.BodyLimit < 0 {
 		return Negative("body limit", r.BodyLimit)
+	}
+	if r.From < 0 || r.From > MaxInstant {
+		return Outside("from", r.From, "0 to %d", int64(MaxInstant))
+	}
+	if r.From != 0 && r.State == Leased {
+		return Invalid("from", "%d is given for leased messages, which are found in another order", r.From)
 	}
 	return validateCount("limit", r.Limit, MaxListLimit)
 }

@@ -44,6 +44,21 @@ func ofTheDashboard() []mutant {
 			httpPkg, "TestList_Recurring",
 		},
 		{
+			"a list with a range begins with the first message of all", "list.go",
+			"\tr.From = m.from(from.state)\n", "",
+			rootPkg, "TestList_RangeIsReadFromItsBeginning",
+		},
+		{
+			"a change of all that match a range reads those before it", "bulk.go",
+			"From: b.match.from(state), ", "",
+			rootPkg, "TestList_RangeIsReadFromItsBeginning",
+		},
+		{
+			"a list from a time leaves out messages of that time in Redis", redisDir + "read.go",
+			"score = strconv.FormatInt(r.From, 10)", "score = strconv.FormatInt(r.From+1, 10)",
+			redisPkg, "TestConformance/Reading",
+		},
+		{
 			"statuses of answers are ids", "internal/failuregroup/failuregroup.go",
 			"case \"\", \"status\"", "case \"none\"",
 			"./internal/failuregroup", "TestOf_",

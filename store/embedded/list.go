@@ -60,8 +60,11 @@ func (p *partition) inState(s store.State, from position, limit int, now instant
 // listFrom returns the position behind which a page begins, or what is wrong with
 // the request.
 func listFrom(r store.ListRequest) (position, error) {
-	if err := r.Validate(); err != nil || r.Cursor == "" {
+	if err := r.Validate(); err != nil || r.Cursor == "" && r.From == 0 {
 		return start(), err
+	}
+	if r.Cursor == "" {
+		return position{at: r.From}, nil // no id is zero
 	}
 	order, pos, err := decodeCursor(r.Cursor)
 	if err == nil && order != letter(r.State) {

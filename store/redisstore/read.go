@@ -160,6 +160,9 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 	if err != nil {
 		return store.Page{}, err
 	}
+	if r.Cursor == "" && r.From > 0 {
+		score = strconv.FormatInt(r.From, 10) // with no member: before all that have it
+	}
 	got, err := s.run(ctx, call{
 		op: "list", queue: p.Queue, script: s.scripts["list"], keys: s.partitionKeys(p, allKeys),
 		args: []any{string(r.State), r.Limit, r.BodyLimit, score, member},

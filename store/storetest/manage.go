@@ -245,6 +245,7 @@ func reading() []testCase {
 		{"PagesWithEqualDueTimes", "", testPages},
 		{"PagesWhileMessagesLeave", "", testPagesLeaving},
 		{"LeasedInOrderOfDeadline", "", testListLeased},
+		{"FromATime", "", testListFrom},
 		{"BodyLimit", "", testBodyLimit},
 		{"UnknownQueue", "", testReadUnknown},
 	}
@@ -336,6 +337,39 @@ func testListLeased(g *rig) {
 		g.wantEqual(fmt.Sprintf("pages of %d", n), recordIDs(got), want)
 	}
 	g.wantEqual("attempt", g.list(store.Leased, 1)[0].Attempt, 1)
+}
+
+// A list begins with the first message of an instant, also where several have the same one.
+func testListFrom(g *rig) {
+	at := g.get(byID(g.send(delay(hour)))).At + hour
+	ids := []store.ID{}
+	for i := range 3 {
+		ids = append(ids, g.sendMany(10, due(at+2*int64(i)))...)
+	}
+	from := func(state store.State, from int64, size int) []store.ID {
+		var all []store.Record
+		for r := (store.ListRequest{State: state, From: from, Limit: size}); ; {
+			page, err := g.s.List(g.t.Context(), g.p, r)
+			g.noError("list", err)
+			all = append(all, page.Records...)
+			if r.Cursor = page.Next; r.Cursor == "" {
+				return recordIDs(all)
+			}
+		}
+	}
+	for _, n := range []int{1, 10, store.MaxListLimit} {
+		for _, state := range []store.State{store.Scheduled, store.Waiting} {
+			g.wantEqual("from the first", from(state, at, n), ids)
+			g.wantEqual("from between", from(state, at+1, n), ids[10:])
+			g.wantEqual("from the last", from(state, at+4, n), ids[20:])
+			g.wantEqual("from behind the last", len(from(state, at+5, n)), 0)
+		}
+	}
+	g.wantEqual("scheduled from the past", len(from(store.Scheduled, 1, 7)), 31)
+	g.wantEqual("ready from the future", len(from(store.Ready, at, 7)), 0)
+	dead := g.get(byID(g.dead()))
+	g.wantEqual("dead", from(store.Dead, dead.At, 1), []store.ID{dead.ID})
+	g.wantEqual("dead later", len(from(store.Dead, dead.At+1, 1)), 0)
 }
 
 func testBodyLimit(g *rig) {
