@@ -67,7 +67,7 @@ func (c *call) present(secret string) error {
 	if l, ok := c.w.(*logger); ok {
 		l.caller = c.token.Name
 	}
-	return nil
+	return c.tokens.take(c.token.Name, time.Now())
 }
 
 // find returns the token with a hash, in the same time for each hash.

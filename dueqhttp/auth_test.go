@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -267,6 +268,10 @@ func TestHandler_InvalidOptionsAreRefused(t *testing.T) {
 	}{
 		{nil, dueqhttp.Options{}, "client"},
 		{client, dueqhttp.Options{MaxRequest: -1}, "max request"},
+		{client, dueqhttp.Options{TokenRate: -1}, "token rate"},
+		{client, dueqhttp.Options{TokenRate: math.NaN()}, "token rate"},
+		{client, dueqhttp.Options{AddressRate: 1e9}, "address rate"},
+		{client, dueqhttp.Options{AddressRate: 1e-9}, "address rate"},
 		{client, dueqhttp.Options{Tokens: []dueqhttp.Token{{}}}, "token"},
 		{client, dueqhttp.Options{Tokens: []dueqhttp.Token{token("a b", nil, dueqhttp.Read)}}, "token"},
 		{client, dueqhttp.Options{Tokens: []dueqhttp.Token{token("a", nil)}}, "token"},

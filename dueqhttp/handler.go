@@ -3,6 +3,7 @@ package dueqhttp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"time"
@@ -32,6 +33,14 @@ type Options struct {
 	// MaxWaiting is how many requests wait at a time: for messages, or for events. One more is
 	// refused with 429. Default 10,000, which take about 260 MB.
 	MaxWaiting int
+	// TokenRate is how many requests a second may be made with each token, on average: as many as
+	// in a second, and at least 10, may come at once. One that comes too early is refused with 429,
+	// and Retry-After says when to try again. Up to 100,000. Default 0: no limit.
+	TokenRate float64
+	// AddressRate is the same for each address (of IPv6: each network of 64 bits) that is not one
+	// of the machine itself, whatever the token. Default 0: no limit. Behind a proxy all callers
+	// have the proxy's address.
+	AddressRate float64
 	// Stopping ends when the server begins to stop: then requests that wait for messages are
 	// answered, and /readyz reports that the server is not ready. Default: it never ends.
 	Stopping context.Context
@@ -56,6 +65,9 @@ func (o *Options) complete() (Options, error) {
 	}
 	if c.MaxWaiting < 0 {
 		return c, negative("max waiting", c.MaxWaiting)
+	}
+	if err := errors.Join(checkRate("token rate", c.TokenRate), checkRate("address rate", c.AddressRate)); err != nil {
+		return c, err
 	}
 	c.MaxInFlight, c.MaxWaiting = cmp.Or(c.MaxInFlight, defaultMaxInFlight), cmp.Or(c.MaxWaiting, defaultMaxWaiting)
 	if err := checkTokens(c.Tokens); err != nil {
@@ -97,7 +109,7 @@ func newServer(client *dueq.Client, o *Options) (*server, error) {
 	}
 	return &server{
 		Options: options, client: client, mux: http.NewServeMux(), failures: newFailures(time.Now),
-		methods: storeMethods(),
+		methods: storeMethods(), tokens: newQuotas("token", options.TokenRate), addresses: newQuotas("address", options.AddressRate),
 		serving: gate{what: "are being served", most: int64(options.MaxInFlight)},
 		waiting: gate{what: "wait for messages or events", most: int64(options.MaxWaiting)},
 	}, nil
@@ -122,6 +134,8 @@ type server struct {
 	dashboard *dashboard // nil: only the API is served
 	serving   gate
 	waiting   gate
+	tokens    *quotas // nil: no limit
+	addresses *quotas // nil: no limit
 }
 
 // route has what one kind of request may do, and who.
@@ -183,7 +197,10 @@ func (s *server) endpoint(r route) http.Handler {
 		if r.path == storePath {
 			w.Header().Set(wire.Answer, "1")
 		}
-		err := c.admit()                   //nolint:contextcheck // the call has the request, and so its context
+		err := c.pace()
+		if err == nil {
+			err = c.admit() //nolint:contextcheck // the call has the request, and so its context
+		}
 		if err == nil && r.scope != open { // probes are answered under load, too
 			err = c.enter(&s.serving)
 			defer c.leave()

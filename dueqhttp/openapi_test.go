@@ -122,7 +122,9 @@ func fieldsOf(t reflect.Type) []string {
 			names = append(names, fieldsOf(f.Type)...)
 			continue
 		}
-		names = append(names, tag)
+		if f.IsExported() {
+			names = append(names, tag)
+		}
 	}
 	return names
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/dueq-dev/dueq"
@@ -24,6 +25,8 @@ type problem struct {
 	Holder  string `json:"holder,omitempty"`  // with duplicate: the id of the message that has the key
 	Outcome string `json:"outcome,omitempty"` // "unknown": the request may have been applied
 	ID      string `json:"id,omitempty"`      // of a message that may have been stored
+
+	retryAfter int // seconds; 0: the default, if the status has one
 }
 
 // kind is how errors of a kind are answered.
@@ -111,6 +114,9 @@ func newProblem(err error) problem {
 			Detail: fmt.Sprintf("the body of the request has more than %d bytes", e.Limit),
 		}
 	}
+	if e, ok := errors.AsType[*rateError](err); ok {
+		return e.problem()
+	}
 	for _, k := range kinds() {
 		if errors.Is(err, k.of) {
 			return k.problem(err)
@@ -155,7 +161,7 @@ func (c *call) fail(err error) { writeProblem(c.w, c.problem(err)) }
 func writeProblem(w http.ResponseWriter, p problem) {
 	switch p.Status {
 	case http.StatusServiceUnavailable, http.StatusTooManyRequests:
-		w.Header().Set("Retry-After", "1")
+		w.Header().Set("Retry-After", strconv.Itoa(max(1, p.retryAfter)))
 	case http.StatusUnauthorized:
 		w.Header().Set("WWW-Authenticate", `Bearer realm="dueq"`)
 	}

@@ -106,6 +106,17 @@ func (f factor) Set(text string) error {
 	return nil
 }
 
+// rate is a flag for a number of requests per second, minute or hour.
+type rate struct{ perSecond *float64 }
+
+func (r rate) String() string { return "" }
+func (r rate) Type() string   { return "rate" }
+
+func (r rate) Set(text string) (err error) {
+	*r.perSecond, err = when.Rate(text)
+	return err
+}
+
 // scheduleFlags adds --delay and --at, and returns what reads them afterwards.
 func scheduleFlags(cmd *cobra.Command) func() (dueq.Schedule, error) {
 	var s dueq.Schedule

@@ -32,7 +32,9 @@ type serving struct {
 	readOnly  bool
 	insecure  bool
 
-	maxInFlight, maxWaiting int
+	maxInFlight, maxWaiting, maxConnections int
+
+	tokenRate, addressRate float64 // requests per second
 }
 
 // listening is the first line of output: where the server can be reached.
@@ -76,6 +78,9 @@ variable, and that over the file.`,
 	flags.BoolVar(&s.readOnly, "read-only", false, "refuse requests that change something")
 	flags.IntVar(&s.maxInFlight, "max-in-flight", 1000, "requests that are served at a time, besides those that wait")
 	flags.IntVar(&s.maxWaiting, "max-waiting", 10_000, "requests that wait for messages or events at a time, of 26 KB each")
+	flags.IntVar(&s.maxConnections, "max-connections", 12_000, "connections at a time; one more closes the one that has been idle for longest")
+	flags.Var(rate{&s.tokenRate}, "token-rate", "`requests` that may be made with each token, such as 50/s, 90/m or 100/h (default no limit)")
+	flags.Var(rate{&s.addressRate}, "address-rate", "`requests` that may come from each address of another machine, likewise (default no limit)")
 	flags.BoolVar(&s.insecure, "insecure", false, "listen on any address without tokens")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a.started, a.makes, a.logLevel, a.logTime = true, true, slog.LevelInfo, true
@@ -104,11 +109,8 @@ func newServer(log *slog.Logger) *http.Server {
 
 // serve runs the server until ctx ends.
 func (a *app) serve(ctx context.Context, s *serving) error {
-	if s.maxInFlight < 1 {
-		return usage("--max-in-flight: %d is less than 1", s.maxInFlight)
-	}
-	if s.maxWaiting < 1 {
-		return usage("--max-waiting: %d is less than 1", s.maxWaiting)
+	if err := s.checkLimits(); err != nil {
+		return err
 	}
 	log := a.logger()
 	f, err := s.readFiles(log)
@@ -119,6 +121,7 @@ func (a *app) serve(ctx context.Context, s *serving) error {
 		return err
 	}
 	server := newServer(log)
+	server.ConnState = newConnections(s.maxConnections, log).changed
 	if server.TLSConfig, err = s.tls(log); err != nil {
 		return err
 	}
@@ -128,6 +131,7 @@ func (a *app) serve(ctx context.Context, s *serving) error {
 	return withOpened(ctx, a.openItself, func(client *dueq.Client) error {
 		api := &api{client: client, options: dueqhttp.Options{
 			Hosts: s.hosts, ReadOnly: s.readOnly, Logger: log, MaxInFlight: s.maxInFlight, MaxWaiting: s.maxWaiting,
+			TokenRate: s.tokenRate, AddressRate: s.addressRate,
 		}}
 		if err := api.use(ctx, f.tokens); err != nil {
 			return err
@@ -151,6 +155,16 @@ func (a *app) serve(ctx context.Context, s *serving) error {
 			pushing.wait()
 		})
 	})
+}
+
+// checkLimits refuses limits that leave nothing.
+func (s *serving) checkLimits() error {
+	for flag, most := range map[string]int{"max-in-flight": s.maxInFlight, "max-waiting": s.maxWaiting, "max-connections": s.maxConnections} {
+		if most < 1 {
+			return usage("--%s: %d is less than 1", flag, most)
+		}
+	}
+	return nil
 }
 
 // checkAddress refuses an address that other machines can reach unless callers must present

@@ -189,6 +189,46 @@ func ofEvents() []mutant {
 func ofTheServer() []mutant {
 	return []mutant{
 		{
+			"a request that is refused takes from the next", httpDir + "quota.go",
+			"\tif l.AllowN(now, 1) {\n", "\tif r := l.ReserveN(now, 1); r.DelayFrom(now) == 0 {\n",
+			httpPkg, "TestQuotas_|TestRate_",
+		},
+		{
+			"a busy caller is forgotten because of others", httpDir + "quota.go",
+			"\tl := q.old[caller]\n", "\tvar l *rate.Limiter\n",
+			httpPkg, "TestQuotas_",
+		},
+		{
+			"callers are remembered without end", httpDir + "quota.go",
+			"if len(q.young) >= mostRated {", "if len(q.young) < 0 {",
+			httpPkg, "TestQuotas_",
+		},
+		{
+			"the rate of an address is that of the machine, too", httpDir + "quota.go",
+			"if err != nil || at.Addr().Unmap().IsLoopback() {", "if err != nil && at.Addr().Unmap().IsLoopback() {",
+			httpPkg, "TestRate_",
+		},
+		{
+			"a session has no rate", httpDir + "auth.go",
+			"return c.tokens.take(c.token.Name, time.Now())", "if c.route.scope == open {\n\t\treturn nil\n\t}\n\treturn c.tokens.take(c.token.Name, time.Now())",
+			httpPkg, "TestRate_",
+		},
+		{
+			"Retry-After is a second whatever the rate", httpDir + "problem.go",
+			"strconv.Itoa(max(1, p.retryAfter))", "strconv.Itoa(max(1, p.retryAfter-p.retryAfter))",
+			httpPkg, "TestRate_",
+		},
+		{
+			"idle connections keep others out", "cmd/dueq/serveconnections.go",
+			"oldest := c.idle.Front(); oldest != nil {", "oldest := c.idle.Front(); oldest != nil && c.most < 0 {",
+			"./cmd/dueq", "TestConnections_",
+		},
+		{
+			"any number of connections is open", "cmd/dueq/serve.go",
+			"\tserver.ConnState = newConnections(s.maxConnections, log).changed\n", "",
+			"./cmd/dueq", "TestServe_BoundsConnections",
+		},
+		{
 			"tokens travel in the clear without a warning", "cmd/dueq/serve.go",
 			"err == nil && !isLoopback(ctx, host)", "err != nil && !isLoopback(ctx, host)",
 			"./cmd/dueq", "TestServe_TokensWithout",

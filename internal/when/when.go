@@ -1,4 +1,4 @@
-// Package when parses spans and instants of flags and of files to import. Its errors do not have
+// Package when parses spans, instants and rates of flags and of files to import. Its errors do not have
 // the text: the caller adds it, with its position.
 package when
 
@@ -10,11 +10,12 @@ import (
 	"time"
 )
 
-// Errors of Span, Instant and Range. All mean that the text is invalid.
+// Errors of Span, Instant, Range and Rate. All mean that the text is invalid.
 var (
 	errSpan     = errors.New("want a duration such as 30s, 1h30m, 2d or 1w")
 	errNegative = errors.New("is negative, want 0 or more")
 	errInstant  = errors.New("want a time in RFC 3339 between the years 1970 and 9999, such as 2030-01-31T18:00:00Z")
+	errRate     = errors.New("want requests per second, minute or hour, such as 20/s, 90/m, 100/h")
 	errRange    = errors.New("want FROM..TO, each a time in RFC 3339 or a duration before or after now, such as -2h..30m; one of the two may be missing")
 )
 
@@ -110,4 +111,16 @@ func Instant(text string) (time.Time, error) {
 		return time.Time{}, errInstant
 	}
 	return t, nil
+}
+
+// Rate parses a number of requests per second, minute or hour, such as "90/m", and returns the
+// requests per second.
+func Rate(text string) (float64, error) {
+	number, unit, _ := strings.Cut(text, "/")
+	n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
+	per := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[strings.TrimSpace(unit)]
+	if err != nil || n == 0 || per == 0 {
+		return 0, errRate
+	}
+	return float64(n) / per.Seconds(), nil
 }

@@ -91,3 +91,16 @@ func TestRange(t *testing.T) {
 		}
 	}
 }
+
+func TestRate(t *testing.T) {
+	for text, want := range map[string]float64{"20/s": 20, "90/m": 1.5, "36/h": 0.01, " 5 / s ": 5} {
+		if got, err := when.Rate(text); err != nil || got != want {
+			t.Errorf("Rate(%q) = %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "5", "0/s", "-1/s", "1.5/s", "1/d", "s", "/s", "4294967296/s"} {
+		if got, err := when.Rate(text); err == nil {
+			t.Errorf("Rate(%q) = %v, want an error", text, got)
+		}
+	}
+}

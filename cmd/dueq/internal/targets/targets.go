@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/dueq-dev/dueq"
 	"github.com/dueq-dev/dueq/dueqhttp/push"
@@ -123,7 +122,7 @@ func (t *Target) set(name, value string) error {
 			err = fmt.Errorf("want a number from 1 to %d", maxConcurrency)
 		}
 	case "rate":
-		t.Rate, err = rate(value)
+		t.Rate, err = when.Rate(value)
 	case "reject":
 		err = t.setReject(value)
 	case "allow":
@@ -155,15 +154,4 @@ func list(value string) []string {
 		parts[i] = strings.TrimSpace(parts[i])
 	}
 	return parts
-}
-
-// rate parses a number of requests per second, minute or hour.
-func rate(text string) (float64, error) {
-	number, unit, _ := strings.Cut(text, "/")
-	n, err := strconv.ParseUint(strings.TrimSpace(number), 10, 32)
-	per := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour}[strings.TrimSpace(unit)]
-	if err != nil || n == 0 || per == 0 {
-		return 0, errors.New("want requests per second, minute or hour, such as 20/s, 90/m, 100/h")
-	}
-	return float64(n) / per.Seconds(), nil
 }
