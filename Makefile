@@ -59,9 +59,7 @@ generate: ## regenerate docs/REDIS.md from the headers of the Lua scripts, and t
 
 .PHONY: fuzz
 fuzz: ## fuzz every decoder for FUZZTIME each, two at a time
-	@set -o pipefail; for pkg in $$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u); do \
-	  grep -hoE '^func Fuzz[A-Za-z0-9_]+' $$pkg/*_test.go | sed "s,func \(.*\),$$pkg ^\1\$$,"; done | \
-	  xargs -P 2 -L 1 .ci/fuzz $(FUZZTIME)
+	@grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u | xargs -P 2 -n 1 .ci/fuzz $(FUZZTIME)
 
 .PHONY: fault
 fault: deps ## kill -9 producers and consumers while flights are delivered, crash stores and disks, compare stores with a model, then check that nothing was lost
