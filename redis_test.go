@@ -116,7 +116,7 @@ func TestRedis_NeverEarlyAndNotLate(t *testing.T) {
 
 func TestRedis_IdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	if testing.Short() {
-		t.Skip("-short: not looking at an idle consumer for 10 s")
+		t.Skip("SKIPPED with -short: not looking at an idle consumer for 35 s")
 	}
 	t.Parallel()
 	server := redistest.Start(t)
@@ -126,7 +126,6 @@ func TestRedis_IdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	if _, err := q.Send(t.Context(), dueq.Message{Delay: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	const span = 10 * time.Second
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	done := make(chan error, 1)
@@ -135,17 +134,22 @@ func TestRedis_IdleConsumerSendsAtMostOneCommandASecond(t *testing.T) {
 	}()
 	second := time.NewTicker(time.Second)
 	defer second.Stop()
-	began := 0 // until the consumer has started, in whatever time
-	for last := 0; began == 0 || began > last+1; {
+	for onDuty := false; !onDuty; { // on trial it asks for its duties at each beat
 		<-second.C
-		last, began = began, commandsFromClients(t, watch)
+		members, err := q.Members(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		onDuty = len(members) == 1 && !members[0].Trial
 	}
-	over := time.After(span)
+	began, before := time.Now(), commandsFromClients(t, watch)
+	// Beats, looks and pings have periods of their own, so that many of them can fall into a short span.
+	over := time.After(20 * time.Second)
 	<-over
-	commands := commandsFromClients(t, watch) - began
+	commands, took := commandsFromClients(t, watch)-before, time.Since(began)
 	stop()
-	if limit := int(span / time.Second); commands > limit {
-		t.Errorf("%d commands in %s, want at most %d", commands, span, limit)
+	if commands > int(took.Seconds()) {
+		t.Errorf("%d commands in %s, want at most one a second", commands, took)
 	}
 	if err := errors.Join(<-done, client.Close()); err != nil {
 		t.Error(err)
