@@ -32,8 +32,7 @@ type Client struct {
 	isolated consumer.Isolation   // likewise
 	lanes    *lane.Pool[struct{}] // for the calls that manage messages
 	hooks    Hooks
-	wrapped  SendFunc // sends with middleware and hooks; nil: there are none
-	filtered bool     // there is middleware
+	wrapped  SendFunc // sends with middleware; nil: there is none
 
 	ids    route.IDs
 	queues *idle.Map[string, *Queue]
@@ -69,7 +68,7 @@ func newClient(s store.Store, c Options, closeStore func() error) *Client {
 		open: ctx, queues: idle.NewMap[string, *Queue](idleAfter, nil),
 	}
 	client.roster = consumer.NewRoster(s, uniqueNameOf(c.Name), &client.running, c.Logger)
-	client.wrapped, client.filtered = client.wrap(c.SendMiddleware), len(c.SendMiddleware) > 0
+	client.wrapped = client.wrap(c.SendMiddleware)
 	client.close = sync.OnceValue(func() error {
 		client.mu.Lock()
 		client.closed = true

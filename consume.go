@@ -126,7 +126,7 @@ func (q *Queue) handler(h Handler) func(*consumer.Config) {
 		config.Handle = func(ctx context.Context, held *consumer.Held) error {
 			d := newDelivery(q, held)
 			d.early = config.AtMostOnce
-			q.client.hooks.delivering(q.name, held.Delivery)
+			q.client.hooks.delivering(held)
 			return d.admit(ctx, h(ctx, d))
 		}
 	}
@@ -355,8 +355,8 @@ func (q *Queue) handleBatch(ctx context.Context, h BatchHandler, all []*consumer
 	ids := joinIDs(all)
 	length := len(ids) / len(all)
 	for i, held := range all {
-		q.client.hooks.delivering(q.name, held.Delivery)
 		deliveries[i].fill(q, ids[i*length:(i+1)*length], held)
+		q.client.hooks.delivering(held)
 		deliveries[i].early, deliveries[i].result = early, &own[i]
 		batch[i] = &deliveries[i]
 	}

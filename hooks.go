@@ -155,10 +155,9 @@ type SendFunc func(ctx context.Context, queue string, messages []Message) (SendR
 // for each message, or an error for all.
 type SendMiddleware func(SendFunc) SendFunc
 
-// wrap returns the function with middleware and hooks that Send and SendBatch call, nil if there
-// are none.
+// wrap returns the function with middleware that Send and SendBatch call, nil if there is none.
 func (c *Client) wrap(middleware []SendMiddleware) SendFunc {
-	if len(middleware) == 0 && c.hooks.OnSend == nil {
+	if len(middleware) == 0 {
 		return nil
 	}
 	wrapped := c.send
@@ -168,27 +167,43 @@ func (c *Client) wrap(middleware []SendMiddleware) SendFunc {
 	return wrapped
 }
 
-// send sends messages and calls OnSend: the innermost of the functions that wrap returns.
-func (c *Client) send(ctx context.Context, queue string, messages []Message) (results SendResults, err error) {
-	q, began := c.Queue(queue), time.Now()
+// send sends messages: the innermost of the functions that wrap returns.
+func (c *Client) send(ctx context.Context, queue string, messages []Message) (SendResults, error) {
+	q := c.Queue(queue)
 	if err := q.guard(ctx); err != nil {
 		return nil, fail("send", queue, "", err)
 	}
 	if len(messages) == 1 {
-		results = SendResults{q.send(ctx, &messages[0])}
-	} else {
-		results, err = q.sendBatch(ctx, messages)
+		return SendResults{q.sendObserved(ctx, &messages[0])}, nil
 	}
-	if c.hooks.OnSend == nil {
-		return results, err
+	return q.sendBatchObserved(ctx, messages)
+}
+
+// sendObserved is send with OnSend.
+func (q *Queue) sendObserved(ctx context.Context, m *Message) SendResult {
+	if q.client.hooks.OnSend == nil {
+		return q.send(ctx, m)
 	}
+	began := time.Now()
+	r := q.send(ctx, m)
+	q.client.hooks.OnSend(SendEvent{Queue: q.name, ID: r.ID, Key: m.Key, Err: r.Err, Took: time.Since(began), Deduplicated: r.Deduplicated})
+	return r
+}
+
+// sendBatchObserved is sendBatch with OnSend.
+func (q *Queue) sendBatchObserved(ctx context.Context, messages []Message) (SendResults, error) {
+	if q.client.hooks.OnSend == nil {
+		return q.sendBatch(ctx, messages)
+	}
+	began := time.Now()
+	results, err := q.sendBatch(ctx, messages)
 	took := time.Since(began)
 	for i := range messages {
-		event := SendEvent{Queue: queue, Key: messages[i].Key, Err: err, Took: took}
+		event := SendEvent{Queue: q.name, Key: messages[i].Key, Err: err, Took: took}
 		if err == nil {
 			event.ID, event.Err, event.Deduplicated = results[i].ID, results[i].Err, results[i].Deduplicated
 		}
-		c.hooks.OnSend(event)
+		q.client.hooks.OnSend(event)
 	}
 	return results, err
 }
@@ -237,12 +252,12 @@ func (q *Queue) sendWrapped(ctx context.Context, messages []Message) (SendResult
 }
 
 // delivering calls OnDeliver.
-func (h *Hooks) delivering(queue string, d *store.Delivery) {
+func (h *Hooks) delivering(held *consumer.Held) {
 	if h.OnDeliver == nil {
 		return
 	}
-	due := fromInstant(d.Due)
-	h.OnDeliver(DeliverEvent{Subject: subject(queue, d), Late: max(0, time.Since(due))})
+	about := subject(held)
+	h.OnDeliver(DeliverEvent{Subject: about, Late: max(0, time.Since(about.Due))})
 }
 
 // observer returns a function that calls the hooks for the end of deliveries; nil if none is set.
@@ -258,7 +273,7 @@ func (h *Hooks) settled(o consumer.Outcome) {
 		h.skipped(o.Held, o.Verdict.Verdict, o.Result, o.Err)
 		return
 	}
-	about, result := subject(o.Held.Partition.Queue, o.Held.Delivery), o.Result
+	about, result := subject(o.Held), o.Result
 	if result == nil && o.Verdict.Failure != "" { // the handler has settled the delivery
 		result = errors.New(o.Verdict.Failure)
 	}
@@ -281,13 +296,17 @@ func (h *Hooks) settled(o consumer.Outcome) {
 // skipped calls OnSkip.
 func (h *Hooks) skipped(held *consumer.Held, v store.Verdict, why, lost error) {
 	if h.OnSkip != nil {
-		h.OnSkip(SkipEvent{Subject: subject(held.Partition.Queue, held.Delivery), Verdict: string(v), Err: why, Lost: lost})
+		h.OnSkip(SkipEvent{Subject: subject(held), Verdict: string(v), Err: why, Lost: lost})
 	}
 }
 
-func subject(queue string, d *store.Delivery) Subject {
+func subject(held *consumer.Held) Subject {
+	d, id := held.Delivery, held.ID
+	if id == "" { // no handler was called
+		id = d.Receipt.ID.String()
+	}
 	return Subject{
-		Queue: queue, ID: d.Receipt.ID.String(), Key: d.Key, Attempt: d.Receipt.Attempt - d.Earlier,
+		Queue: held.Partition.Queue, ID: id, Key: d.Key, Attempt: d.Receipt.Attempt - d.Earlier,
 		Failures: d.Failures, MaxAttempts: d.MaxAttempts, Due: fromInstant(d.Due),
 	}
 }

@@ -154,6 +154,7 @@ func newDelivery(q *Queue, held *consumer.Held) *Delivery {
 // fill sets d to a delivery of the store, of the message with an id.
 func (d *Delivery) fill(q *Queue, id string, held *consumer.Held) {
 	from := held.Delivery
+	held.ID = id
 	*d = Delivery{
 		ID: id, Queue: q.name, Key: from.Key, Headers: from.Headers, Body: from.Body,
 		Attempt: from.Receipt.Attempt - from.Earlier, Token: int64(from.Receipt.Attempt), Failures: from.Failures, Snoozes: from.Snoozes, MaxAttempts: from.MaxAttempts,

@@ -35,7 +35,7 @@ func (q *Queue) Send(ctx context.Context, m Message) (id string, err error) {
 		return "", fail("send", q.name, m.ID, err)
 	}
 	if q.client.wrapped == nil {
-		r := q.send(ctx, &m)
+		r := q.sendObserved(ctx, &m)
 		return r.ID, r.Err
 	}
 	results, err := q.sendWrapped(ctx, []Message{m})

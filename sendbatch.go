@@ -34,7 +34,7 @@ func (q *Queue) SendBatch(ctx context.Context, messages []Message) (SendResults,
 	if q.client.wrapped != nil {
 		return q.sendWrapped(ctx, messages)
 	}
-	return q.sendBatch(ctx, messages)
+	return q.sendBatchObserved(ctx, messages)
 }
 
 // sendBatch is SendBatch without middleware and hooks.

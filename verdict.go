@@ -274,7 +274,7 @@ func (n *nexts) add(ctx context.Context, d *Delivery, messages []NextMessage) {
 // storesNext reports whether a message can be stored in the step that acks d. That is not
 // possible for a recurring message, whose ack schedules the next occurrence, for one that was
 // acked before its handler ran, and with middleware, which wraps sends but not acks.
-func (d *Delivery) storesNext() bool { return !d.recurs() && !d.early && !d.queue.client.filtered }
+func (d *Delivery) storesNext() bool { return !d.recurs() && !d.early && d.queue.client.wrapped == nil }
 
 // elsewhere stands for the partition of a message for which two have to be asked, see moveHome.
 const elsewhere = -1

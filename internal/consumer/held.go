@@ -14,6 +14,7 @@ import (
 type Held struct {
 	*claimed
 	Delivery *store.Delivery
+	ID       string // of the message, for its handler; "" until that is called
 
 	reporting sync.Mutex // held while a verdict is reported: one at a time
 
@@ -73,13 +74,13 @@ func (h *Held) Settle(ctx context.Context, v Verdict) error { return h.holder.se
 // Extend makes the lease end span ms from now at the earliest.
 func (h *Held) Extend(ctx context.Context, span int64) error { return h.holder.extend(ctx, h, span) }
 
-// begin makes the context of the handler. It returns none if the handler must not be started: the
+// begin makes the context of a handler that starts now. It returns none if the handler must not be started: the
 // delivery was stopped, or less than margin is left of its lease, for example because this
 // process was suspended. The parent must never end: [Held.stop] ends each context, with a cause.
-func (h *Held) begin(parent context.Context, timeout, margin time.Duration) (context.Context, error) {
+func (h *Held) begin(parent context.Context, now time.Time, timeout, margin time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if err := h.mayBegin(time.Now(), timeout, margin); err != nil {
+	if err := h.mayBegin(now, timeout, margin); err != nil {
 		return nil, err
 	}
 	ctx, end := context.WithCancelCause(parent)

@@ -188,14 +188,14 @@ func (w *work) handle(life, lasting context.Context, h *Held) {
 		return
 	}
 	w.recordStart(life, h)
-	ctx, err := h.begin(lasting, w.config.Timeout, w.config.margin())
+	started := time.Now()
+	ctx, err := h.begin(lasting, started, w.config.Timeout, w.config.margin())
 	if err != nil {
 		w.dropUnstarted(h, err, 0)
 		return
 	}
 	err = errGoexit
-	started := time.Now()
-	defer func() { w.conclude(h, context.Cause(ctx), err, time.Since(started)) }()
+	defer func() { w.conclude(h, context.Cause(ctx), err, started) }()
 	err = w.call(ctx, h)
 }
 
@@ -270,12 +270,13 @@ func (w *work) timedOut(err error) error {
 
 // conclude settles a delivery whose handler has returned. cause is why its context had ended
 // before, nil if it had not.
-func (w *work) conclude(h *Held, cause, err error, took time.Duration) {
+func (w *work) conclude(h *Held, cause, err error, started time.Time) {
+	ended := time.Now()
 	h.stop(nil)
 	h.reporting.Lock() // the handler may have left a goroutine that settles
 	defer h.reporting.Unlock()
 	w.report(h, err)
-	if item, v, ok := w.concluded(h, time.Now().Add(w.config.Lease), cause, err, took); ok {
+	if item, v, ok := w.concluded(h, ended.Add(w.config.Lease), cause, err, ended.Sub(started)); ok {
 		w.startSettling(target{partition: h.Partition, verdict: v}, item)
 	}
 }

@@ -31,7 +31,7 @@ func ofNext() []mutant {
 		},
 		{
 			"middleware of sends does not see what follows", "verdict.go",
-			" && !d.queue.client.filtered", "",
+			" && d.queue.client.wrapped == nil", "",
 			rootPkg, "TestNext",
 		},
 		{
