@@ -30,7 +30,10 @@ type changed struct {
 // has all queues, so a reader that comes back has missed nothing that it needs. What a slow reader
 // could not be sent in time is not kept: the next event has the state as it is then.
 func serveEvents(c *call) error {
-	selected, err := c.selection()
+	if err := c.onlyQuery("queue..."); err != nil {
+		return err
+	}
+	selected, err := c.selected()
 	if err != nil {
 		return err
 	}
@@ -61,11 +64,8 @@ func serveEvents(c *call) error {
 	return nil
 }
 
-// selection returns which queues the caller asks for and may read.
-func (c *call) selection() (func(queue string) bool, error) {
-	if err := c.onlyQuery("queue..."); err != nil {
-		return nil, err
-	}
+// selected returns which queues the caller asks for and may read.
+func (c *call) selected() (func(queue string) bool, error) {
 	patterns := c.r.URL.Query()["queue"]
 	if len(patterns) > maxPatterns {
 		return nil, outside("queue", len(patterns), "0 to %d, the number of patterns", maxPatterns)

@@ -174,6 +174,7 @@ func (s *server) routes() []route {
 		{"GET", "/v1/queues", Read, serveQueues},
 		{"GET", "/v1/events", Read, serveEvents},
 		{"GET", "/v1/members", Read, serveAllMembers},
+		{"GET", "/v1/forecast", Read, serveAllForecast},
 		{"GET", "/v1/store", Read, serveDescribe},
 		{"GET", queue, Read, serveQueue},
 		{"GET", queue + "/members", Read, serveMembers},

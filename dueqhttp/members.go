@@ -1,10 +1,7 @@
 package dueqhttp
 
 import (
-	"errors"
 	"net/http"
-	"slices"
-	"sync"
 
 	"github.com/dueq-dev/dueq"
 )
@@ -58,40 +55,18 @@ type allMembers struct {
 	Next    string        `json:"next,omitempty"` // after, for the next page
 }
 
-// Queues of a page of consumers, and how many of them are looked at together.
-const (
-	defaultMemberQueues = 100
-	maxMemberQueues     = 500
-	memberCalls         = 8
-)
-
 // serveAllMembers returns the consumers of the queues that the caller may see and whose names
 // follow a name, of as many queues as the caller asks for.
 func serveAllMembers(c *call) error {
 	if err := c.onlyQuery("after", "limit"); err != nil {
 		return err
 	}
-	query, limit := c.r.URL.Query(), defaultMemberQueues
-	if query.Has("limit") {
-		var err error
-		if limit, err = number("limit", query.Get("limit")); err != nil {
-			return err
-		}
-		if limit < 1 || limit > maxMemberQueues {
-			return outside("limit", limit, "1 to %d", maxMemberQueues)
-		}
-	}
-	names, err := c.client.Store().Queues(c.r.Context())
+	names, next, err := c.queuePage(func(name string) bool { return c.allow(Read, name) == nil })
 	if err != nil {
 		return err
 	}
-	after := query.Get("after")
-	names = slices.DeleteFunc(names, func(name string) bool { return name <= after || c.allow(Read, name) != nil })
-	answer := allMembers{Members: []queueMember{}}
-	if len(names) > limit {
-		names, answer.Next = names[:limit], names[limit-1]
-	}
-	found, err := c.membersOf(names)
+	answer := allMembers{Members: []queueMember{}, Next: next}
+	found, err := ofEach(names, func(name string) ([]dueq.Member, error) { return c.client.Queue(name).Members(c.r.Context()) })
 	if err != nil {
 		return err
 	}
@@ -101,20 +76,4 @@ func serveAllMembers(c *call) error {
 		}
 	}
 	return c.answer(http.StatusOK, answer)
-}
-
-// membersOf returns the consumers of each queue.
-func (c *call) membersOf(queues []string) ([][]dueq.Member, error) {
-	found, errs := make([][]dueq.Member, len(queues)), make([]error, len(queues))
-	free := make(chan struct{}, memberCalls)
-	var calls sync.WaitGroup
-	for i, name := range queues {
-		free <- struct{}{}
-		calls.Go(func() {
-			found[i], errs[i] = c.client.Queue(name).Members(c.r.Context())
-			<-free
-		})
-	}
-	calls.Wait()
-	return found, errors.Join(errs...)
 }

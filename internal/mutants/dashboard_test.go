@@ -5,18 +5,28 @@ func ofTheDashboard() []mutant {
 	return []mutant{
 		{
 			"consumers of queues that a token may not read are listed", httpDir + "members.go",
-			"name <= after || c.allow(Read, name) != nil", "name <= after",
+			"return c.allow(Read, name) == nil", "return true",
 			httpPkg, "TestAllMembers_",
 		},
 		{
-			"a page of consumers begins with the last queue of the one before", httpDir + "members.go",
+			"a page of consumers begins with the last queue of the one before", httpDir + "queuepage.go",
 			"name <= after", "name < after",
 			httpPkg, "TestAllMembers_Pages",
 		},
 		{
-			"the consumers of the last queues are left out", httpDir + "members.go",
-			"names, answer.Next = names[:limit], names[limit-1]", "names = names[:limit]",
+			"the consumers of the last queues are left out", httpDir + "queuepage.go",
+			"names, next = names[:limit], names[limit-1]", "names = names[:limit]",
 			httpPkg, "TestAllMembers_",
+		},
+		{
+			"the forecast of all queues has those that a token may not read", httpDir + "queuepage.go",
+			"name <= after || !selected(name)", "name <= after",
+			httpPkg, "TestAllForecast_Only",
+		},
+		{
+			"the forecast of all queues lacks what is due later", httpDir + "forecast.go",
+			"\ts.Later += f.Later\n", "",
+			httpPkg, "TestAllForecast_Pages",
 		},
 		{
 			"a token of some queues sees the store", httpDir + "description.go",
