@@ -151,6 +151,7 @@ for (const kind of kinds) {
       await page.locator("tbody tr", { hasText: "9" }).first().getByRole("button", { name: "Redrive…" }).click();
       await confirm(page, "Redrive 9");
       await toast(page, /9 messages redriven/);
+      await text(page, "[role=status]", /^3 dead letters in 1 group$/);
       await page.locator("td a.row").click();
       await text(page, "[role=status]", /^3 messages$/);
       await quiet(page);
@@ -203,6 +204,24 @@ for (const kind of kinds) {
       await confirm(page, "Cancel the message", "cancel");
       await text(page, ".head .state", /done/);
       assert.equal((await server.call("GET", `queues/flights/messages/${id}`)).ending, "cancelled");
+      await quiet(page);
+    });
+
+    test("messages: a bar of the forecast leads to its messages at once, and a page is sorted", async () => {
+      const page = await open(browser, server, "#/queues/flights/messages?state=scheduled&due=1h..20h");
+      await text(page, "[role=status]", /^\d+ messages$/);
+      const times = () => page.locator("tbody time").evaluateAll((all) => all.map((t) => Date.parse(t.dateTime)));
+      const order = async (compare) => {
+        const all = await times();
+        assert.deepEqual(all, [...all].sort(compare));
+        assert.ok(all.length >= 50 && all.every((t) => t > Date.now() + 3_500_000), `${all.length} messages, the first at ${all[0]}`);
+      };
+      await button(page, "time").click();
+      await order((a, b) => a - b);
+      await button(page, "time ↑").click();
+      await text(page, "[role=status]", /only this page is sorted by time$/);
+      await order((a, b) => b - a);
+      assert.match(page.url(), /by=-time/);
       await quiet(page);
     });
 
@@ -310,6 +329,35 @@ describe("every page", () => {
       await page.context().close();
     });
   }
+
+  test("does not jump while it loads", async () => {
+    for (const hash of all) {
+      const page = await open(browser, server, "about:blank#", {});
+      await page.addInitScript(() => {
+        window.shifts = [];
+        new PerformanceObserver((list) => {
+          for (const e of list.getEntries()) window.shifts.push([e.value, ...e.sources.map((s) => s.node?.className ?? s.node?.nodeName)]);
+        }).observe({ type: "layout-shift", buffered: true });
+      });
+      await page.at(hash);
+      await page.locator("h1, h2").first().waitFor();
+      await page.waitForTimeout(500);
+      const shifts = await page.evaluate(() => window.shifts);
+      const sum = shifts.reduce((n, [value]) => n + value, 0);
+      assert.ok(sum < 0.02, `${hash} jumps by ${sum}: ${JSON.stringify(shifts)}`);
+      await page.context().close();
+    }
+  });
+
+  test("asks for the forecasts of all queues at once", async () => {
+    const page = await open(browser, server, "about:blank#");
+    const asked = [];
+    page.on("request", (r) => /forecast/.test(r.url()) && asked.push(new URL(r.url()).pathname));
+    await page.at("#/?due=day");
+    await text(page, ".said", /\d messages/);
+    assert.deepEqual(asked, ["/v1/forecast"]);
+    await quiet(page);
+  });
 
   test("fits a phone", async () => {
     const page = await open(browser, server, "#/", { viewport: { width: 390, height: 844 } });

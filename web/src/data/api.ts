@@ -108,6 +108,11 @@ export interface Forecast {
   later: number;
 }
 
+export interface AllForecast extends Forecast {
+  queues: number;
+  next?: string;
+}
+
 export interface Member {
   name: string;
   client: string;
@@ -271,6 +276,11 @@ function filterQuery({ headers, ...rest }: Filter): Query {
   return { ...rest, header: Object.entries(headers ?? {}).map(([name, value]) => `${name}=${value}`) };
 }
 
+// mostForecasts is of how many queues a request for forecasts is at most, and mostNamed how many of
+// them it can name.
+export const mostForecasts = 500;
+export const mostNamed = 100;
+
 export const api = {
   session: () => call<Session>("GET", "session"),
   signIn: (token: string) => call<Session>("POST", "session", { token }),
@@ -284,6 +294,8 @@ export const api = {
   store: (signal?: AbortSignal) => call<Store>("GET", "v1/store", undefined, signal),
   forecast: (queue: string, step: string, spans: number, signal?: AbortSignal) =>
     call<Forecast>("GET", address(`${queuePath(queue)}/forecast`, { step, spans }), undefined, signal),
+  allForecast: (queue: string[], step: string, spans: number, signal?: AbortSignal) =>
+    call<AllForecast>("GET", address("v1/forecast", { queue, step, spans, limit: mostForecasts }), undefined, signal),
   list: (queue: string, filter: Filter, page: { cursor?: string; limit?: number; body_limit?: number }, signal?: AbortSignal) =>
     call<Page>("GET", address(`${queuePath(queue)}/messages`, { ...filterQuery(filter), ...page }), undefined, signal),
   message: (queue: string, ref: string, signal?: AbortSignal) =>

@@ -3,6 +3,7 @@
 import { api, type AllMembers, type Member, type Message, type QueueMember } from "../data/api";
 import { count, plural } from "../data/format";
 import { connection, queues } from "../data/live";
+import { collect } from "../data/pages";
 import { useLoaded, useTick } from "../data/load";
 import { change, href, route } from "../data/router";
 import { Duty } from "../parts/duty";
@@ -83,7 +84,7 @@ export function Consumers() {
 export function QueueConsumers({ queue }: { queue: string }) {
   const tick = useTick(refreshMS, connection.value === "held");
   const members = useLoaded((signal) => api.members(queue, signal), [queue, tick]);
-  const held = useLoaded((signal) => api.list(queue, { state: "leased" }, { limit: mostHeld }, signal), [queue, tick]);
+  const held = useLoaded((signal) => collect(queue, { state: "leased" }, { limit: mostHeld }, mostHeld, signal), [queue, tick]);
   const settings = useLoaded((signal) => api.queue(queue, signal), [queue]);
   const all = members.value?.members;
   return (
@@ -134,7 +135,7 @@ function Held({ queue, messages }: { queue: string; messages: Message[] }) {
         <h2>{messages.length < total ? `The first ${count(messages.length)} of ${plural(total, "message")} held` : `${plural(messages.length, "message")} held`}</h2>
         <a class="small" href={href(["queues", queue, "messages"], { state: "leased" })}>All held messages</a>
       </header>
-      {messages.length === 0 ? <p class="strip muted">Nobody works on a message of this queue at this moment.</p> : (
+      {messages.length === 0 && total > 0 ? <p class="strip muted">What is held is in one of the last partitions; “All held messages” finds it.</p> : messages.length === 0 ? <p class="strip muted">Nobody works on a message of this queue at this moment.</p> : (
         <div class="scroll" tabIndex={0} role="region" aria-label="Held messages">
           <table>
             <thead><tr><th>message</th><th>held by</th><th>lease ends</th><th class="number narrow-hide">attempt</th></tr></thead>

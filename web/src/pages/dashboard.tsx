@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import { connection, follow, hold, known, queues } from "../data/live";
 import { href, route } from "../data/router";
 import { outdated, refreshSession, session, signOut } from "../data/session";
+import { refreshStore } from "../data/store";
 import { Dialogs, Toasts } from "../parts/dialog";
 import { listenToKeys, showKeys } from "../parts/keys";
 import { Empty } from "../parts/small";
@@ -26,9 +27,11 @@ export function Dashboard() {
     listenToKeys();
   }, []);
   useEffect(() => {
-    if (who) follow();
-    else hold();
-  }, [who === null || who === undefined]);
+    if (who) {
+      if (route.peek().path.length === 0) void refreshStore(); // the overview has its findings at the top
+      follow();
+    } else if (who === null) hold();
+  }, [who === undefined, who === null, who?.name]);
   if (who === null) return <SignIn />;
   return (
     <>
@@ -112,7 +115,7 @@ function Status() {
   return (
     <>
       <span class="status" data-is={is} role="status">{texts[is]}</span>
-      <button onClick={() => (held ? follow() : hold())} title={held ? "Show changes as they happen" : "Keep the page as it is"}>{held ? "Continue" : "Hold"}</button>
+      <button class="steady" onClick={() => (held ? follow() : hold())} title={held ? "Show changes as they happen" : "Keep the page as it is"}>{held ? "Continue" : "Hold"}</button>
     </>
   );
 }

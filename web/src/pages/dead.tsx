@@ -18,6 +18,8 @@ const perAnswer = 500;
 // go on.
 const mostAnswers = 40;
 
+// Read has the groups when all were read: rows that come, grow and change places while they are
+// looked at cannot be clicked.
 interface Read {
   groups: FailureGroup[];
   examined: number;
@@ -49,7 +51,7 @@ export function DeadLetters({ queue }: { queue: string }) {
   const [rounds, setRounds] = useState(1);
   useEffect(() => {
     const stop = new AbortController();
-    setRead({ groups: [], examined: 0, busy: true });
+    setRead((r) => ({ ...r, examined: 0, busy: true }));
     readAll(queue, text, rounds * mostAnswers, stop.signal, setRead).catch((error: unknown) => {
       if (!stop.signal.aborted) setRead((r) => ({ ...r, busy: false, problem: toProblem(error) }));
     });
@@ -83,6 +85,12 @@ export function DeadLetters({ queue }: { queue: string }) {
             )}
           </div>
         </header>
+        <div class="strip">
+          <span class="muted grow" role="status">
+            {read.busy ? `Reading… ${count(read.examined)} of ${count(dead)}` : `${plural(total, "dead letter")} in ${plural(read.groups.length, "group")}${read.next ? `; ${count(read.examined)} of ${count(dead)} were examined` : ""}`}
+          </span>
+          {read.next && !read.busy && <button onClick={() => setRounds((n) => 2 * n)}>Read on</button>}
+        </div>
         <ProblemNotice problem={read.problem} retry={reload} />
         {read.groups.length > 0 && <Groups queue={queue} groups={read.groups} total={total} done={reload} start={start} />}
         {!read.busy && read.groups.length === 0 && !read.problem && (
@@ -90,24 +98,18 @@ export function DeadLetters({ queue }: { queue: string }) {
             {!text && <p>A message that fails in its last attempt, or is rejected, is kept here until it is redriven or deleted.</p>}
           </Empty>
         )}
-        <div class="strip">
-          <span class="muted grow" role="status">
-            {read.busy ? `Reading… ${count(read.examined)} of ${count(dead)}` : `${plural(total, "dead letter")} in ${plural(read.groups.length, "group")}${read.next ? `; ${count(read.examined)} of ${count(dead)} were examined` : ""}`}
-          </span>
-          {read.next && !read.busy && <button onClick={() => setRounds((n) => 2 * n)}>Read on</button>}
-        </div>
       </section>
     </>
   );
 }
 
-async function readAll(queue: string, failure: string, most: number, signal: AbortSignal, report: (r: Read) => void): Promise<void> {
+async function readAll(queue: string, failure: string, most: number, signal: AbortSignal, report: (next: (before: Read) => Read) => void): Promise<void> {
   let read: Read = { groups: [], examined: 0, busy: true };
   for (let n = 0; n < most; n++) {
     const answer = await api.failures(queue, { failure: failure || undefined }, read.next, perAnswer, signal);
     const more = answer.next !== undefined && n + 1 < most;
     read = { groups: merge(read.groups, answer.groups), examined: read.examined + answer.matched, next: answer.next, busy: more };
-    report(read);
+    report((before) => (more ? { ...before, examined: read.examined } : read));
     if (!more) return;
   }
 }

@@ -3,6 +3,7 @@
 import { api, type Filter, type Message } from "../data/api";
 import { compact, count, goSpan, plural } from "../data/format";
 import { connection, queues } from "../data/live";
+import { collect } from "../data/pages";
 import { useLoaded, useTick } from "../data/load";
 import { change, href, route } from "../data/router";
 import { mayAdmin } from "../data/session";
@@ -22,7 +23,7 @@ export function History({ queue }: { queue: string }) {
   const cursor = route.value.query.get("cursor") ?? undefined;
   const filter: Filter = { state: "done", ended };
   const settings = useLoaded((signal) => api.queue(queue, signal), [queue, again]);
-  const page = useLoaded((signal) => api.list(queue, filter, { cursor, limit: perPage, body_limit: 160 }, signal), [queue, ended, cursor, tick, again]);
+  const page = useLoaded((signal) => collect(queue, filter, { cursor, limit: perPage }, perPage, signal), [queue, ended, cursor, tick, again]);
   const s = settings.value?.settings;
   const messages = page.value?.messages;
   const kept = queues.value.get(queue)?.done ?? 0;
@@ -44,11 +45,11 @@ export function History({ queue }: { queue: string }) {
         <ProblemNotice problem={page.problem ?? settings.problem} />
         {messages && messages.length > 0 && <Ended queue={queue} messages={messages} />}
         {s && messages?.length === 0 && (s.history === "0s" ? <Off queue={queue} done={() => setAgain((n) => n + 1)} /> : <Empty title={ended ? "Nothing ended in this time" : "Nothing has ended yet"}><p>A message is here when it has been acked or cancelled, or has expired. The oldest ones come first.</p></Empty>)}
-        <div class="strip">
-          <span class="muted grow" role="status">{page.value ? `${plural(messages!.length, "message")} of ${compact(kept)}, the oldest first` : ""}</span>
+        {page.value && <div class="strip">
+          <span class="muted grow" role="status">{`${plural(messages!.length, "message")} of ${compact(kept)}, the oldest${s && s.partitions > 1 ? " of each partition" : ""} first`}</span>
           <button disabled={!cursor} onClick={() => change({ cursor: undefined })}>First page</button>
           <button disabled={!page.value?.next} onClick={() => change({ cursor: page.value!.next })}>Next page</button>
-        </div>
+        </div>}
       </section>
     </>
   );

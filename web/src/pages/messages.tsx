@@ -5,6 +5,7 @@ import { api, states, type Filter, type Message, type State } from "../data/api"
 import { bytes, compact, count, plural } from "../data/format";
 import { queues } from "../data/live";
 import { toProblem } from "../data/load";
+import { collect, type Found } from "../data/pages";
 import { change, href, route } from "../data/router";
 import { mayAdmin } from "../data/session";
 import { askDelete, askPurge, askRedriveAll, askRescheduleAll, redriveSelected } from "../parts/actions";
@@ -14,11 +15,9 @@ import { Empty, Instant, ProblemNotice, StateName } from "../parts/small";
 import { QueueHead } from "../parts/tabs";
 import type { Problem } from "../data/api";
 
-// rowsWanted is how many messages a page shows, perPage how many the server examines for an answer,
-// and mostAnswers after how many answers without enough matches the reader is asked to go on.
+// rowsWanted is how many messages a page shows, and perPage how many the server examines for an answer.
 const rowsWanted = 50;
 const perPage = 500;
-const mostAnswers = 20;
 const bodyLimit = 160;
 
 export function filterOf(query: URLSearchParams): Filter {
@@ -33,32 +32,23 @@ export function filterOf(query: URLSearchParams): Filter {
   };
 }
 
-interface Found {
-  messages: Message[];
-  next?: string;
-  examined: number; // answers, each about up to perPage messages
-}
-
 // find reads answers until there are enough matches. Without a filter one answer is enough, and so
 // it is for a key that is no pattern: at most one message that is not dead or done has it, and the
 // server finds it among any number.
 async function find(queue: string, filter: Filter, cursor: string | undefined, signal: AbortSignal): Promise<Found> {
-  const found: Found = { messages: [], next: cursor, examined: 0 };
   const names = Object.entries(filter).filter(([name, value]) => name !== "state" && value !== undefined).map(([name]) => name);
+  let first: Message | undefined;
   if (!cursor && names.join() === "key" && !/[*?[\\]/.test(filter.key!)) {
     const one = await byKey(queue, filter.key!, signal);
-    if (one && (!filter.state || one.state === filter.state)) found.messages.push(one);
-    if (filter.state !== "dead" && filter.state !== "done" && (filter.state || found.messages.length > 0)) return found;
+    if (one && (!filter.state || one.state === filter.state)) first = one;
+    if (filter.state !== "dead" && filter.state !== "done" && (filter.state || first)) return { messages: first ? [first] : [], answers: 0 };
   }
-  do {
-    const page = await api.list(queue, filter, { cursor: found.next, limit: names.length > 0 ? perPage : rowsWanted, body_limit: bodyLimit }, signal);
-    const have = new Set(found.messages.map((m) => m.id));
-    found.messages.push(...page.messages.filter((m) => !have.has(m.id)));
-    found.next = page.next;
-    found.examined++;
-  } while (found.next && found.messages.length < rowsWanted && found.examined < mostAnswers);
-  return found;
+  const found = await collect(queue, filter, { cursor, limit: names.some((name) => !atTime.has(name)) ? perPage : rowsWanted, body_limit: bodyLimit }, rowsWanted, signal);
+  return first ? { ...found, messages: [first, ...found.messages.filter((m) => m.id !== first.id)] } : found;
 }
+
+// atTime are the parts of a filter that the store finds without reading other messages.
+const atTime: ReadonlySet<string> = new Set(["due", "died", "ended"]);
 
 async function byKey(queue: string, key: string, signal: AbortSignal): Promise<Message | undefined> {
   try {
@@ -73,6 +63,8 @@ export function Messages({ queue }: { queue: string }) {
   const query = route.value.query;
   const filter = filterOf(query);
   const cursor = query.get("cursor") ?? undefined;
+  const by = orders.find((o) => o.name === query.get("by"));
+  const wanted = new URLSearchParams([...query].filter(([name]) => name !== "by")).toString();
   const [found, setFound] = useState<Found>();
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
@@ -86,7 +78,7 @@ export function Messages({ queue }: { queue: string }) {
       (error: unknown) => stop.signal.aborted || (setProblem(toProblem(error)), setBusy(false)),
     );
     return () => stop.abort();
-  }, [queue, query.toString(), again]);
+  }, [queue, wanted, again]);
   const reload = () => setAgain((n) => n + 1);
   return (
     <>
@@ -96,9 +88,9 @@ export function Messages({ queue }: { queue: string }) {
         <Filters query={query} state={filter.state} />
         <ProblemNotice problem={problem} retry={reload} />
         {mayAdmin.value && <Selection queue={queue} filter={filter} selected={selected} found={found} done={reload} />}
-        {found && found.messages.length > 0 && <Table queue={queue} messages={found.messages} selected={selected} select={setSelected} />}
+        {found && found.messages.length > 0 && <Table queue={queue} messages={sorted(found.messages, by)} by={by} selected={selected} select={setSelected} />}
         {found && found.messages.length === 0 && <Nothing queue={queue} filter={filter} found={found} />}
-        <Pager found={found} cursor={cursor} busy={busy} />
+        {(found || problem) && <Pager found={found} cursor={cursor} busy={busy} by={by} />}
       </section>
     </>
   );
@@ -185,7 +177,37 @@ function Selection({ queue, filter, selected, found, done }: { queue: string; fi
   );
 }
 
-function Table({ queue, messages, selected, select }: { queue: string; messages: Message[]; selected: ReadonlySet<string>; select: (ids: ReadonlySet<string>) => void }) {
+// orders are those in which the messages of a page can be shown. The store has them in the order of
+// their times, partition by partition; any other order of all messages would have to read them all.
+interface Order {
+  name: string;
+  column: "time" | "attempts" | "size";
+  value: (m: Message) => number;
+  descending: boolean;
+}
+
+const timeIn = (m: Message) => Date.parse(m.due ?? m.leased_until ?? m.died_at ?? m.ended_at ?? m.sent_at);
+const orders: readonly Order[] = [
+  { name: "time", column: "time", value: timeIn, descending: false },
+  { name: "-time", column: "time", value: timeIn, descending: true },
+  { name: "-attempts", column: "attempts", value: (m) => m.attempt, descending: true },
+  { name: "attempts", column: "attempts", value: (m) => m.attempt, descending: false },
+  { name: "-size", column: "size", value: (m) => m.body_size, descending: true },
+  { name: "size", column: "size", value: (m) => m.body_size, descending: false },
+];
+
+const sorted = (messages: Message[], by?: Order) => (by ? [...messages].sort((a, b) => (by.descending ? -1 : 1) * (by.value(a) - by.value(b))) : messages);
+
+// Sorter is the head of a column. It goes from the first order of the column to the second, and to none.
+function Sorter({ column, by }: { column: Order["column"]; by?: Order }) {
+  const choices = orders.filter((o) => o.column === column);
+  const next = choices[choices.indexOf(by!) + 1]?.name;
+  return <button title="Sort the messages of this page" onClick={() => change({ by: next }, true)}>{column}{by?.column === column ? (by.descending ? " ↓" : " ↑") : ""}</button>;
+}
+
+const sortOf = (column: Order["column"], by?: Order) => (by?.column === column ? (by.descending ? "descending" : "ascending") : undefined);
+
+function Table({ queue, messages, by, selected, select }: { queue: string; messages: Message[]; by?: Order; selected: ReadonlySet<string>; select: (ids: ReadonlySet<string>) => void }) {
   const toggle = (id: string) => {
     const next = new Set(selected);
     if (!next.delete(id)) next.add(id);
@@ -198,7 +220,11 @@ function Table({ queue, messages, selected, select }: { queue: string; messages:
         <thead>
           <tr>
             {mayAdmin.value && <th class="check"><input type="checkbox" aria-label="Select all of this page" checked={all} onChange={() => select(new Set(all ? [] : messages.map((m) => m.id)))} /></th>}
-            <th>message</th><th>state</th><th>time</th><th class="number">attempts</th><th class="narrow-hide">body or failure</th><th class="number narrow-hide">size</th>
+            <th>message</th><th>state</th>
+            <th aria-sort={sortOf("time", by)}><Sorter column="time" by={by} /></th>
+            <th class="number" aria-sort={sortOf("attempts", by)}><Sorter column="attempts" by={by} /></th>
+            <th class="narrow-hide">body or failure</th>
+            <th class="number narrow-hide" aria-sort={sortOf("size", by)}><Sorter column="size" by={by} /></th>
           </tr>
         </thead>
         <tbody>
@@ -234,7 +260,7 @@ function Preview({ message: m }: { message: Message }) {
 }
 
 function Nothing({ queue, filter, found }: { queue: string; filter: Filter; found: Found }) {
-  if (found.next) return <Empty title="No match so far">{`${count(found.examined * perPage)} messages were examined.`}</Empty>;
+  if (found.next) return <Empty title="No match so far">{`${count(found.answers * perPage)} messages were examined.`}</Empty>;
   const server = `${location.origin}${location.pathname}`;
   return (
     <Empty title={filter.state ? `No ${filter.state} message here` : "No message here"}>
@@ -244,10 +270,11 @@ function Nothing({ queue, filter, found }: { queue: string; filter: Filter; foun
   );
 }
 
-function Pager({ found, cursor, busy }: { found?: Found; cursor?: string; busy: boolean }) {
+function Pager({ found, cursor, busy, by }: { found?: Found; cursor?: string; busy: boolean; by?: Order }) {
+  const order = by && (found?.next || cursor) ? `; only this page is sorted by ${by.column}` : "";
   return (
     <div class="strip">
-      <span class="muted grow" role="status">{busy ? "Reading…" : found ? plural(found.messages.length, "message") : ""}</span>
+      <span class="muted grow" role="status">{busy ? "Reading…" : found ? plural(found.messages.length, "message") + order : ""}</span>
       <button disabled={!cursor} onClick={() => change({ cursor: undefined })}>First page</button>
       <button disabled={!found?.next || busy} onClick={() => change({ cursor: found!.next })}>{found?.next && found.messages.length === 0 ? "Go on" : "Next page"}</button>
     </div>

@@ -1,7 +1,7 @@
 // All queues: what needs attention first, then how they are doing.
 
 import { useEffect, useState } from "preact/hooks";
-import type { QueueState } from "../data/api";
+import { mostForecasts, mostNamed, type QueueState } from "../data/api";
 import { compact, count, plural, rate, span } from "../data/format";
 import { connection, queues, series, totals } from "../data/live";
 import { useTick } from "../data/load";
@@ -54,12 +54,13 @@ const storeRefreshMS = 60_000;
 
 export function Overview() {
   const tick = useTick(storeRefreshMS, connection.value === "held");
-  useEffect(() => void refreshStore(), [tick]);
+  useEffect(() => {
+    if (tick > 0 || !store.peek()) void refreshStore();
+  }, [tick]);
   const all = [...queues.value.values()];
   if (all.length === 0) return <NoQueues />;
   const t = totals.value;
-  const largest = all.filter((q) => q.scheduled > 0).sort((a, b) => b.scheduled - a.scheduled).slice(0, mostForecasts).map((q) => q.queue).sort();
-  const note = all.filter((q) => q.scheduled > 0).length > mostForecasts ? `the ${mostForecasts} largest queues` : undefined;
+  const named = all.length > mostForecasts ? [...all].sort((a, b) => b.scheduled - a.scheduled).slice(0, mostNamed).map((q) => q.queue).sort() : [];
   return (
     <>
       <h1 class="sr">Overview</h1>
@@ -72,15 +73,13 @@ export function Overview() {
       </div>
       <div class="grid">
         <Attention all={all} />
-        <div class="half even"><ForecastChart queues={largest} note={note} /></div>
+        <div class="half even"><ForecastChart named={named} note={named.length > 0 ? `the ${mostNamed} largest queues` : undefined} /></div>
         <div class="half even"><Plot title="Throughput, per second" series={series("")} format={rate} lines={throughput} /></div>
         <QueueTable all={all} />
       </div>
     </>
   );
 }
-
-const mostForecasts = 12;
 
 export const throughput = [
   { measure: "sent", label: "sent", color: "--scheduled" },

@@ -10,7 +10,7 @@ import { ask, attempt, toast } from "../parts/dialog";
 import { Duty } from "../parts/duty";
 import { ForecastChart } from "../parts/forecast";
 import { Plot } from "../parts/plot";
-import { ProblemNotice } from "../parts/small";
+import { Empty, ProblemNotice } from "../parts/small";
 import { QueueHead } from "../parts/tabs";
 import { throughput } from "./overview";
 
@@ -28,6 +28,14 @@ export function QueuePage({ name }: { name: string }) {
   const { value: queue, problem } = useLoaded((signal) => api.queue(name, signal), [name, tick]);
   const members = useLoaded((signal) => api.members(name, signal), [name, tick]);
   const q = queues.value.get(name) ?? queue;
+  if (!q) {
+    return (
+      <>
+        <QueueHead queue={name} page="queue" />
+        <Empty title="There is no such queue"><p>It may have been deleted. The first message that is sent to it makes it.</p><a href={href([])}>To all queues</a></Empty>
+      </>
+    );
+  }
   return (
     <>
       <QueueHead queue={name} page="queue">{mayAdmin.value && q && <PauseButton name={name} paused={q.paused} />}</QueueHead>
@@ -42,7 +50,7 @@ export function QueuePage({ name }: { name: string }) {
         <div class="tile"><span>longest wait</span><b>{q && q.oldest_ready_ms > 0 ? span(q.oldest_ready_ms) : "–"}</b></div>
       </div>
       <div class="grid">
-        <div><ForecastChart queues={[name]} /></div>
+        <div><ForecastChart queue={name} /></div>
         <div class="third even"><Plot title="Throughput" series={series(name)} lines={throughput} format={rate} /></div>
         <div class="third even"><Plot title="Backlog" series={series(name)} lines={backlog} /></div>
         <div class="third even"><Plot title="Lateness" series={series(name)} lines={lateness} least={1000} format={waited} /></div>

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { api, type Message, type Problem } from "../data/api";
 import { count, plural } from "../data/format";
 import { toProblem } from "../data/load";
-import { href } from "../data/router";
+import { change, href, route } from "../data/router";
 import { mayProduce } from "../data/session";
 import { askStop, putBack } from "../parts/actions";
 import { visible } from "../parts/body";
@@ -12,9 +12,9 @@ import { attempt } from "../parts/dialog";
 import { Empty, Instant, ProblemNotice, StateName } from "../parts/small";
 import { QueueHead } from "../parts/tabs";
 
-const perAnswer = 1000;
+const perAnswer = 500;
 // mostAnswers is how many messages are read (in units of perAnswer) until the reader is asked to go on.
-const mostAnswers = 20;
+const mostAnswers = 40;
 
 interface Read {
   series: Message[];
@@ -39,18 +39,27 @@ export function Recurring({ queue }: { queue: string }) {
     return () => stop.abort();
   }, [queue, again, rounds]);
   const reload = () => setAgain((n) => n + 1);
+  const text = route.value.query.get("name") ?? "";
+  const found = read.series.filter((m) => `${m.key ?? m.id}\n${m.repeat}`.toLowerCase().includes(text.toLowerCase()));
   return (
     <>
       <QueueHead queue={queue} page="recurring" />
       <section class="card flush">
-        <header><h2>{plural(read.series.length, "recurring message")}</h2><button onClick={reload}>Refresh</button></header>
-        <ProblemNotice problem={read.problem} retry={reload} />
-        {read.series.length > 0 && <Series queue={queue} series={read.series} done={reload} />}
-        {!read.busy && read.series.length === 0 && !read.next && !read.problem && <NoSeries queue={queue} />}
+        <header>
+          <h2>{read.busy && read.series.length === 0 ? "Recurring messages" : plural(read.series.length, "recurring message")}</h2>
+          <div class="actions">
+            <input data-filter aria-label="Filter by key or schedule" placeholder="Filter by key or schedule  /" value={text} onInput={(e) => change({ name: e.currentTarget.value || undefined }, true)} />
+            <button onClick={reload}>Refresh</button>
+          </div>
+        </header>
         <div class="strip">
           <span class="muted grow" role="status">{read.busy ? "Reading…" : read.next ? `The first ${count(read.examined)} messages, in the order of their due times, were examined` : "All messages were examined"}</span>
           {read.next && !read.busy && <button onClick={() => setRounds((n) => 2 * n)}>Read on</button>}
         </div>
+        <ProblemNotice problem={read.problem} retry={reload} />
+        {found.length > 0 && <Series queue={queue} series={found} done={reload} />}
+        {found.length === 0 && read.series.length > 0 && <p class="strip muted">No recurring message has “{text}” in its key or schedule.</p>}
+        {!read.busy && read.series.length === 0 && !read.next && !read.problem && <NoSeries queue={queue} />}
       </section>
     </>
   );

@@ -1,7 +1,7 @@
 // How many messages become due when: the picture that only a delayed queue has.
 
 import { useState } from "preact/hooks";
-import { api, type Forecast } from "../data/api";
+import { api } from "../data/api";
 import { clock, compact, count, day, plural } from "../data/format";
 import { connection } from "../data/live";
 import { useLoaded, useTick } from "../data/load";
@@ -22,28 +22,18 @@ const scales: readonly Scale[] = [
   { name: "month", step: "1d", ms: 86_400_000, spans: 30, refresh: 60_000 },
 ];
 
-// sum adds the forecasts of several queues.
-function sum(all: Forecast[], spans: number): Forecast {
-  const total: Forecast = { step: "", ready: 0, counts: Array<number>(spans).fill(0), later: 0 };
-  for (const f of all) {
-    total.ready += f.ready;
-    total.later += f.later;
-    f.counts.forEach((n, i) => (total.counts[i]! += n));
-  }
-  return total;
-}
-
 function label(at: Date, scale: Scale): string {
   return scale.name === "month" ? day(at).slice(5) : clock(at);
 }
 
-export function ForecastChart({ queues, note }: { queues: readonly string[]; note?: string }) {
+// ForecastChart shows a queue, or all together: those that are named, or else all there are.
+export function ForecastChart({ queue: only, named = [], note }: { queue?: string; named?: string[]; note?: string }) {
   const scale = scales.find((s) => s.name === route.value.query.get("due")) ?? scales[0]!;
   const tick = useTick(scale.refresh, connection.value === "held");
   const { value, problem } = useLoaded(async (signal) => {
-    const all = await Promise.all(queues.map((q) => api.forecast(q, scale.step, scale.spans, signal)));
-    return { at: Date.now(), scale, ...sum(all, scale.spans) };
-  }, [queues.join(), scale, tick]);
+    const found = await (only ? api.forecast(only, scale.step, scale.spans, signal) : api.allForecast(named, scale.step, scale.spans, signal));
+    return { at: Date.now(), scale, ...found };
+  }, [only, named.join(), scale, tick]);
   const [pointed, setPointed] = useState<number | null>(null);
 
   const shown = value?.scale === scale ? value : undefined;
@@ -51,7 +41,6 @@ export function ForecastChart({ queues, note }: { queues: readonly string[]; not
   const most = Math.max(1, ...(shown?.counts ?? []));
   const within = shown?.counts.reduce((a, b) => a + b, 0) ?? 0;
   const said = (i: number) => `${label(start(i), scale)} to ${label(start(i + 1), scale)}: ${plural(shown!.counts[i]!, "message")}`;
-  const only = queues.length === 1 ? queues[0] : undefined;
   return (
     <section class="card">
       <header>
