@@ -40,7 +40,7 @@ func serveEvents(c *call) error {
 	if err := c.enter(&c.waiting); err != nil {
 		return err
 	}
-	p, err := c.feed.join(c.client)
+	p, err := c.feed.join(c.client, c.Logger)
 	if err != nil {
 		return err
 	}

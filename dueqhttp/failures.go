@@ -48,7 +48,7 @@ func serveFailures(c *call) error {
 		return err
 	}
 	if query.Has("limit") && (o.Limit < 1 || o.Limit > store.MaxListLimit) {
-		return invalid("limit", "%d is outside 1 to %d", o.Limit, store.MaxListLimit)
+		return outside("limit", o.Limit, "1 to %d", store.MaxListLimit)
 	}
 	o.Filter.State = dueq.Dead
 	page, err := q.List(c.r.Context(), o)

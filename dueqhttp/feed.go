@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -76,6 +78,7 @@ type feed struct {
 // poller looks at the store.
 type poller struct {
 	client *dueq.Client
+	log    *slog.Logger
 	stop   context.CancelFunc
 	ended  chan struct{}
 
@@ -84,7 +87,7 @@ type poller struct {
 }
 
 // join adds a reader. It must leave.
-func (f *feed) join(client *dueq.Client) (*poller, error) {
+func (f *feed) join(client *dueq.Client, log *slog.Logger) (*poller, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.readers >= maxReaders {
@@ -93,7 +96,7 @@ func (f *feed) join(client *dueq.Client) (*poller, error) {
 	f.readers++
 	if f.poller == nil {
 		ctx, stop := context.WithCancel(context.Background()) // it belongs to no single reader
-		f.poller = &poller{client: client, stop: stop, ended: make(chan struct{}), last: &snapshot{none: true, more: make(chan struct{})}}
+		f.poller = &poller{client: client, log: log, stop: stop, ended: make(chan struct{}), last: &snapshot{none: true, more: make(chan struct{})}}
 		go f.poller.run(ctx)
 	}
 	return f.poller, nil
@@ -121,9 +124,7 @@ func (p *poller) run(ctx context.Context) {
 	var at time.Time
 	for ctx.Err() == nil {
 		began := time.Now()
-		look, end := context.WithTimeout(ctx, pollTimeout)
-		all, err := p.client.Stats(look)
-		end()
+		all, err := p.look(ctx)
 		p.publish(&snapshot{queues: states(all, before, began.Sub(at)), err: err, more: make(chan struct{})})
 		if err == nil {
 			before, at = all, began
@@ -135,6 +136,19 @@ func (p *poller) run(ctx context.Context) {
 			timer.Stop()
 		}
 	}
+}
+
+// look returns the state of all queues. A panic is an error: it belongs to no single reader.
+func (p *poller) look(ctx context.Context) (all []dueq.Stats, err error) {
+	ctx, end := context.WithTimeout(ctx, pollTimeout)
+	defer end()
+	defer func() {
+		if value := recover(); value != nil {
+			p.log.LogAttrs(ctx, slog.LevelError, "dueqhttp: panic", slog.Any("value", value), slog.String("stack", string(debug.Stack())))
+			err = errors.New("a panic")
+		}
+	}()
+	return p.client.Stats(ctx)
 }
 
 // publish makes a snapshot the last one.

@@ -124,6 +124,21 @@ func (f *failing) Push(context.Context, store.Partition, store.PushRequest) ([]s
 
 func (f *failing) Stats(context.Context, string) ([]store.Stats, error) { return nil, f.err }
 
+func (f *failing) Members(context.Context, string) ([]store.LiveMember, error) {
+	if f.err == nil {
+		panic("a fault")
+	}
+	return nil, f.err
+}
+
+func (f *failing) Watch(ctx context.Context, _ string, _ func(store.Event)) error {
+	if f.err == nil {
+		panic("a fault")
+	}
+	<-ctx.Done()
+	return nil
+}
+
 func (f *failing) Get(context.Context, store.Partition, store.Ref) (store.Record, error) {
 	if f.err == nil {
 		panic("a fault")

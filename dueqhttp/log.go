@@ -53,21 +53,27 @@ func (s *server) logged(next http.Handler) http.Handler {
 			_ = http.NewResponseController(w).SetReadDeadline(began.Add(transferTimeout)) // until the body is read
 		}
 		l := &logger{ResponseWriter: w}
+		defer func() { s.log(r, l, began) }() // also of an answer that is broken off
 		next.ServeHTTP(l, r)
-		level := slog.LevelInfo
-		switch {
-		case r.Pattern == "GET /livez" || r.Pattern == "GET /readyz",
-			r.Pattern == "POST "+storePath && l.status < http.StatusBadRequest: // hundreds a second
-			level = slog.LevelDebug
-		}
-		s.Logger.LogAttrs(r.Context(), level, "dueqhttp: request",
-			slog.String("method", r.Method), slog.String("path", cutText(r.URL.EscapedPath())), slog.Int("status", l.status),
-			slog.Int64("bytes", l.bytes), slog.Duration("took", time.Since(began)),
-			slog.String("remote", r.RemoteAddr), slog.String("caller", l.caller))
 	})
 }
 
-// recovered answers a request whose handling panicked. The stack is only in the log.
+// log logs a request that has ended.
+func (s *server) log(r *http.Request, l *logger, began time.Time) {
+	level := slog.LevelInfo
+	switch {
+	case r.Pattern == "GET /livez" || r.Pattern == "GET /readyz",
+		r.Pattern == "POST "+storePath && l.status < http.StatusBadRequest: // hundreds a second
+		level = slog.LevelDebug
+	}
+	s.Logger.LogAttrs(r.Context(), level, "dueqhttp: request",
+		slog.String("method", r.Method), slog.String("path", cutText(r.URL.EscapedPath())), slog.Int("status", l.status),
+		slog.Int64("bytes", l.bytes), slog.Duration("took", time.Since(began)),
+		slog.String("remote", r.RemoteAddr), slog.String("caller", l.caller))
+}
+
+// recovered answers a request whose handling panicked. The stack is only in the log. If the answer has
+// begun, it is broken off, so that no caller takes it for the whole one.
 func (s *server) recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { //nolint:contextcheck // r has it
@@ -80,9 +86,10 @@ func (s *server) recovered(next http.Handler) http.Handler {
 			}
 			s.Logger.LogAttrs(r.Context(), slog.LevelError, "dueqhttp: panic",
 				slog.String("path", cutText(r.URL.EscapedPath())), slog.Any("value", value), slog.String("stack", string(debug.Stack())))
-			if l, ok := w.(*logger); ok && l.status == 0 {
-				writeProblem(w, problem{Status: http.StatusInternalServerError, Code: "internal"})
+			if l, ok := w.(*logger); ok && l.status != 0 {
+				panic(http.ErrAbortHandler)
 			}
+			writeProblem(w, problem{Status: http.StatusInternalServerError, Code: "internal"})
 		}()
 		next.ServeHTTP(w, r)
 	})

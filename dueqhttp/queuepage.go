@@ -40,14 +40,17 @@ func ofEach[T any](queues []string, do func(queue string) (T, error)) ([]T, erro
 	found, errs := make([]T, len(queues)), make([]error, len(queues))
 	free := make(chan struct{}, queueCalls)
 	var calls sync.WaitGroup
+	var caught panics
 	for i, name := range queues {
 		free <- struct{}{}
 		calls.Go(func() {
+			defer func() { <-free }()
+			defer caught.catch()
 			found[i], errs[i] = do(name)
-			<-free
 		})
 	}
 	calls.Wait()
+	caught.raise()
 	if i := slices.IndexFunc(errs, func(err error) bool { return err != nil }); i >= 0 {
 		return nil, errs[i] // the others say the same, as a rule
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/dueq-dev/dueq"
@@ -173,20 +172,6 @@ func errorsByID(err error) map[string]error {
 		}
 	}
 	return failed
-}
-
-// each calls do for all indexes below n at the same time, and waits. The library combines calls
-// that are made at the same time.
-func each(n int, do func(i int)) {
-	if n == 1 {
-		do(0)
-		return
-	}
-	var doing sync.WaitGroup
-	for i := range n {
-		doing.Go(func() { do(i) })
-	}
-	doing.Wait()
 }
 
 // done is the result of a verdict that was applied.

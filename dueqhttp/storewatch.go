@@ -33,8 +33,10 @@ func serveWatch(c *call) error {
 	defer context.AfterFunc(c.Stopping, end)()
 	stream := &eventStream{signal: make(chan struct{}, 1)}
 	var watching sync.WaitGroup
+	var caught panics
 	watching.Go(func() {
 		defer end()
+		defer caught.catch()
 		_ = c.client.Store().Watch(ctx, r.Queue, stream.add) // the caller watches again
 	})
 	c.w.Header().Set("Content-Type", wire.EventStream)
@@ -42,6 +44,7 @@ func serveWatch(c *call) error {
 	c.sendEvents(ctx, stream)
 	end()
 	watching.Wait()
+	caught.raise()
 	return nil
 }
 

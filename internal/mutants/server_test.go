@@ -189,6 +189,21 @@ func ofEvents() []mutant {
 func ofTheServer() []mutant {
 	return []mutant{
 		{
+			"half an answer looks like a whole one", httpDir + "log.go",
+			"\t\t\t\tpanic(http.ErrAbortHandler)\n", "\t\t\t\treturn\n",
+			httpPkg, "TestPanic_",
+		},
+		{
+			"a panic in a goroutine of a request ends the process", httpDir + "queuepage.go",
+			"\t\t\tdefer caught.catch()\n", "",
+			httpPkg, "TestPanic_",
+		},
+		{
+			"a panic while the store is looked at ends the process", httpDir + "feed.go",
+			"if value := recover(); value != nil {", "if value := any(nil); value != nil {",
+			httpPkg, "TestPanic_",
+		},
+		{
 			"a request that is refused takes from the next", httpDir + "quota.go",
 			"\tif l.AllowN(now, 1) {\n", "\tif r := l.ReserveN(now, 1); r.DelayFrom(now) == 0 {\n",
 			httpPkg, "TestQuotas_|TestRate_",
