@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { launch, open } from "./browser.mjs";
 import { hostile } from "./hostile.mjs";
-import { flights, others, webhooks } from "./seed.mjs";
+import { crew, flights, others, reports, webhooks } from "./seed.mjs";
 import { Server } from "./server.mjs";
 import { freePort, kinds, makeStore } from "./stores.mjs";
 
@@ -295,15 +295,57 @@ async function pages(server) {
 }
 
 describe("every page", () => {
-  let server, all;
+  let server, store, all;
   before(async () => {
-    server = await Server.start();
+    store = await makeStore(kinds.at(-1)); // on Redis there is most to see
+    server = await Server.start({ store: store.url });
     await flights(server, 500);
+    await server.send("flights", Array.from({ length: 20 }, (_, i) => ({ key: `gone-${i}` })));
+    await server.settle("flights", 20, (_, i) => (i % 5 ? { verdict: "ack" } : { verdict: "reject", reason: "gate is closed" }));
     await webhooks(server);
     await others(server);
+    await reports(server);
+    await crew(server, { flights: ["gate-a", "gate-b", "gate-c"], webhooks: ["poster-1", "poster-2"] });
     all = await pages(server);
   });
-  after(() => server.stop());
+  after(async () => {
+    await server.stop();
+    await store.remove();
+  });
+
+  test("is used by the keyboard", async () => {
+    const page = await open(browser, server, "about:blank#");
+    const addresses = { consumers: "#/consumers", held: "#/queues/webhooks/consumers", history: "#/queues/flights/history", recurring: "#/queues/reports/recurring", dead: "#/queues/webhooks/dead", messages: "#/queues/flights/messages" };
+    for (const [name, hash] of Object.entries(addresses)) {
+      await page.at(hash);
+      await page.locator("td a.row").nth(1).waitFor();
+      const rows = await page.locator("td a.row").evaluateAll((all) => all.map((a) => a.getAttribute("href")));
+      const focused = () => page.evaluate(() => document.activeElement.getAttribute("href"));
+      for (const [key, want] of [["j", 0], ["j", 1], ["k", 0], ["k", 0]]) {
+        await page.keyboard.press(key);
+        assert.equal(await focused(), rows[want], `${name}: ${key}`);
+      }
+      if (name !== "held") { // which has all that is held on one page
+        await page.keyboard.press("/");
+        assert.equal(await page.evaluate(() => document.activeElement.matches("[data-filter]")), true, name);
+        await page.keyboard.press("Escape");
+        await page.keyboard.press("j");
+      }
+      await page.keyboard.press("?");
+      await text(page, "dialog[open]", /Keyboard shortcuts/);
+      await page.keyboard.press("Escape");
+      await page.locator("dialog").waitFor({ state: "detached" });
+      await page.locator("td a.row").first().focus();
+      await page.keyboard.press("Enter");
+      await page.waitForURL((url) => url.hash === rows[0]);
+    }
+    await page.at("#/store");
+    await page.locator(".attention li").nth(1).waitFor();
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    assert.equal(await page.evaluate(() => document.activeElement === document.querySelectorAll(".attention li")[1]), true);
+    await quiet(page);
+  });
 
   for (const colorScheme of ["light", "dark"]) {
     test(`has no violation of accessibility rules, ${colorScheme}`, async () => {
@@ -331,22 +373,23 @@ describe("every page", () => {
   }
 
   test("does not jump while it loads", async () => {
+    const page = await open(browser, server, "about:blank#");
+    await page.addInitScript(() => {
+      window.shifts = [];
+      new PerformanceObserver((list) => {
+        for (const e of list.getEntries()) window.shifts.push([e.value, ...e.sources.map((s) => s.node?.className ?? s.node?.nodeName)]);
+      }).observe({ type: "layout-shift", buffered: true });
+    });
     for (const hash of all) {
-      const page = await open(browser, server, "about:blank#", {});
-      await page.addInitScript(() => {
-        window.shifts = [];
-        new PerformanceObserver((list) => {
-          for (const e of list.getEntries()) window.shifts.push([e.value, ...e.sources.map((s) => s.node?.className ?? s.node?.nodeName)]);
-        }).observe({ type: "layout-shift", buffered: true });
-      });
+      await page.goto("about:blank"); // so that the page is loaded anew
       await page.at(hash);
       await page.locator("h1, h2").first().waitFor();
       await page.waitForTimeout(500);
       const shifts = await page.evaluate(() => window.shifts);
       const sum = shifts.reduce((n, [value]) => n + value, 0);
       assert.ok(sum < 0.02, `${hash} jumps by ${sum}: ${JSON.stringify(shifts)}`);
-      await page.context().close();
     }
+    await quiet(page);
   });
 
   test("asks for the forecasts of all queues at once", async () => {

@@ -3,14 +3,22 @@
 
 import { chromium } from "playwright-core";
 import { join } from "node:path";
-import { flights, others, webhooks } from "./seed.mjs";
+import { crew, flights, others, reports, webhooks } from "./seed.mjs";
 import { Server } from "./server.mjs";
+import { makeStore } from "./stores.mjs";
 
 const directory = process.argv[2];
-const server = await Server.start();
+const store = await makeStore("redis");
+const server = await Server.start({ store: store.url });
 await others(server);
 await flights(server);
 await webhooks(server);
+await reports(server);
+await server.call("PUT", "queues/gates", { partitions: 8 });
+await crew(server, {
+  gates: ["gate-a1", "gate-a2", "gate-b1", "gate-b2", "gate-c1"], invoices: ["invoicer-1", "invoicer-2"],
+  "mail-confirm": ["mailer-1", "mailer-2", "mailer-3"], "trial-ends": ["billing-1"],
+});
 const dead = (await server.message("webhooks", "dead")).id;
 
 // work sends and acks flights while the pictures are taken, so that the plots have something to show.
@@ -31,6 +39,11 @@ const pages = {
   messages: "#/queues/webhooks/messages?state=scheduled",
   message: `#/queues/webhooks/messages/${dead}`,
   dead: "#/queues/webhooks/dead",
+  consumers: "#/consumers",
+  held: "#/queues/gates/consumers",
+  history: "#/queues/flights/history",
+  recurring: "#/queues/reports/recurring",
+  store: "#/store",
 };
 const shown = [];
 for (const colorScheme of ["light", "dark"]) {
@@ -51,3 +64,4 @@ working = false;
 await work;
 await browser.close();
 await server.stop();
+await store.remove();

@@ -64,3 +64,30 @@ export async function others(server) {
   }
   await server.call("POST", "queues/mail-digest/pause");
 }
+
+// reports sends messages that recur, some of which have failed lately.
+export async function reports(server) {
+  const series = [
+    ["daily-settlement", "cron 0 6 * * * Europe/Berlin"], ["weekly-digest", "cron 30 8 * * MON Europe/Berlin"], ["monthly-invoices", "cron 0 5 1 * * UTC"],
+    ["currency-rates", "every 10m"], ["expire-sessions", "every 15m"], ["rebuild-search", "cron 15 2 * * * UTC"], ["stock-levels", "every 1h"], ["certificates", "cron @daily UTC"],
+  ];
+  await server.call("PUT", "queues/reports", {});
+  for (const [key, repeat] of series) await server.call("POST", "queues/reports/messages", { key, repeat, body: JSON.stringify({ report: key }) });
+  for (const key of ["currency-rates", "stock-levels", "rebuild-search"]) await server.call("POST", `queues/reports/messages/key:${key}/reschedule`, { delay: "0s" });
+  await server.settle("reports", 10, (d) => (d.key === "currency-rates" ? { verdict: "nack", reason: "GET https://rates.example/eur: 502 Bad Gateway", delay: "2m" } : { verdict: "ack" }));
+}
+
+// crew reports consumers of queues, each of which holds some messages.
+export async function crew(server, queues) {
+  for (const [queue, names] of Object.entries(queues)) {
+    await server.send(queue, Array.from({ length: 4 * names.length }, (_, i) => ({ key: `${queue}-${100 + 7 * i}`, body: "{}" })));
+    const { settings } = await server.call("GET", `queues/${queue}`);
+    for (const [i, name] of names.entries()) {
+      const join = [{ queue, consumer: name }];
+      await server.call("POST", "store/beat", { request: { client: `${queue}-service-${1 + (i >> 1)}`, ttl: 600_000, join } });
+      const claim = { consumer: name, number: 1, max: 1 + ((2 * i + 1) % 4), lease: 140_000 + 9000 * i };
+      await server.call("POST", "store/claim", { queue, partition: i % settings.partitions, request: claim });
+    }
+    await server.call("POST", "store/duties", { request: names.map((consumer) => ({ queue, consumer, partitions: settings.partitions })) });
+  }
+}

@@ -5,7 +5,7 @@ import { mostForecasts, mostNamed, type QueueState } from "../data/api";
 import { compact, count, plural, rate, span } from "../data/format";
 import { connection, queues, series, totals } from "../data/live";
 import { useTick } from "../data/load";
-import { refreshStore, store } from "../data/store";
+import { asked, refreshStore, store } from "../data/store";
 import { change, href, route } from "../data/router";
 import { ForecastChart } from "../parts/forecast";
 import { Plot } from "../parts/plot";
@@ -59,6 +59,7 @@ export function Overview() {
   }, [tick]);
   const all = [...queues.value.values()];
   if (all.length === 0) return <NoQueues />;
+  if (!asked.value) return null; // what is wrong with the store would push the rest down
   const t = totals.value;
   const named = all.length > mostForecasts ? [...all].sort((a, b) => b.scheduled - a.scheduled).slice(0, mostNamed).map((q) => q.queue).sort() : [];
   return (

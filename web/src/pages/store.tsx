@@ -42,7 +42,7 @@ export function Findings({ findings }: { findings: Finding[] }) {
       <header><h2>{wrong === 0 ? "Everything is fine" : wrong === 1 ? "1 thing to look at" : `${count(wrong)} things to look at`}</h2><span class="muted small"><code>dueq doctor</code> also tries each operation</span></header>
       <ul>
         {all.map((f) => (
-          <li key={f.check + (f.server ?? "")}>
+          <li key={f.check + (f.server ?? "")} class="row" tabIndex={-1}>
             <span class={badges[f.level]}>{f.level}</span>
             <span><b>{f.check}</b>{f.server && <span class="muted"> of {f.server}</span>} <span class={f.level === "ok" ? "muted" : undefined}>{f.found}</span>{f.fix && <div class="muted">{f.fix}</div>}</span>
           </li>

@@ -16,7 +16,7 @@ export function showKeys(): void {
 }
 
 function move(by: number): void {
-  const rows = [...document.querySelectorAll<HTMLElement>("a.row")];
+  const rows = [...document.querySelectorAll<HTMLElement>("a.row, li.row")];
   const at = rows.indexOf(document.activeElement as HTMLElement);
   rows[at < 0 ? 0 : Math.min(rows.length - 1, Math.max(0, at + by))]?.focus();
 }
@@ -34,6 +34,7 @@ const actions: Record<string, () => void> = {
 export function listenToKeys(): void {
   addEventListener("keydown", (event) => {
     const in_ = event.target as HTMLElement;
+    if (event.key === "Escape" && in_.matches("[data-filter]")) in_.blur(); // back to the rows
     if (event.ctrlKey || event.metaKey || event.altKey || in_.matches("input, select, textarea") || document.querySelector("dialog[open]")) return;
     const action = actions[event.key];
     if (!action) return;
