@@ -12,8 +12,8 @@ import (
 
 // Description is what [Client.Describe] has found. It has no passwords.
 type Description struct {
-	// Kind is "redis", "sentinel", "cluster", "file" or "memory"; of a remote store, of one of
-	// dueqtest and of one that was given to [New] it is "other".
+	// Kind is "redis", "sentinel", "cluster", "file" or "memory", of a remote store that of the store
+	// behind the server; of one of dueqtest and of one that was given to [New] it can be "other".
 	Kind     string
 	Servers  []ServerDescription // of a Redis: the server, or the masters of a Cluster
 	Files    *FilesDescription   // of a directory; nil: it is none
@@ -70,7 +70,8 @@ type describer interface {
 
 // Describe returns what the store is, and judges its settings and its state: of a Redis, and of
 // each master of a Cluster, the version, role, eviction, persistence, memory and slots; of a
-// directory, how it is written and whether there is space; of every store, how long a call takes.
+// directory, how it is written and whether there is space; of a remote store, what its server says
+// about the store behind it; of every store, how long a call takes.
 // It changes nothing. Errors: [ErrUnavailable], [ErrClosed], the error of ctx. Costs an INFO of
 // each server, and 11 calls one after the other.
 func (c *Client) Describe(ctx context.Context) (Description, error) {

@@ -4,6 +4,8 @@ import (
 	"net/http"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/wire"
+	"github.com/dueq-dev/dueq/store"
 )
 
 // storeDescription is the answer about the store behind the server.
@@ -72,4 +74,37 @@ func serveDescribe(c *call) error {
 		answer.Findings[i] = finding(f)
 	}
 	return c.answer(http.StatusOK, answer)
+}
+
+// behindServer is added to the name of a check of which the remote store has one of its own.
+const behindServer = " behind the server"
+
+// storeDescribe describes the store for a remote store, which adds how long its own calls take.
+func storeDescribe(c *call, _ *wire.Call[wire.None]) (store.Description, error) {
+	d, err := c.client.Describe(c.r.Context())
+	if err != nil {
+		return store.Description{}, err
+	}
+	answer := store.Description{Kind: store.Kind(d.Kind), Findings: make([]store.Finding, len(d.Findings))}
+	for _, s := range d.Servers {
+		snapshot := int64(0) // none yet
+		if !s.LastSnapshot.IsZero() {
+			snapshot = s.LastSnapshot.UnixMilli()
+		}
+		answer.Servers = append(answer.Servers, store.Server{
+			Address: s.Address, Version: s.Version, Role: s.Role, MemoryUsed: s.MemoryUsed, MemoryLimit: s.MemoryLimit, Eviction: s.Eviction,
+			AppendOnly: s.AppendOnly, LastSnapshot: snapshot, Clients: s.Clients, Replicas: s.Replicas,
+		})
+	}
+	if d.Files != nil {
+		answer.Files = new(store.Files(*d.Files))
+	}
+	levels := map[dueq.FindingLevel]store.Level{dueq.FindingOK: store.Fine, dueq.FindingWarn: store.Warn, dueq.FindingFail: store.Fail}
+	for i, f := range d.Findings {
+		if f.Check == "latency" {
+			f.Check += behindServer
+		}
+		answer.Findings[i] = store.Finding{Check: f.Check, Server: f.Server, Level: levels[f.Level], Found: f.Found, Fix: f.Fix}
+	}
+	return answer, nil
 }

@@ -64,6 +64,7 @@ func storeMethods() map[string]storeMethod {
 		wire.Members:    {serve: method(storeMembers), reads: true},
 		wire.Notify:     {serve: method(storeNotify)},
 		wire.Watch:      {serve: serveWatch, reads: true},
+		wire.Describe:   {serve: method(storeDescribe), reads: true},
 	}
 }
 

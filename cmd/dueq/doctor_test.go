@@ -77,8 +77,12 @@ func TestDoctor_DirectoryThatIsServed(t *testing.T) {
 	t.Parallel()
 	s := &session{t: t, env: map[string]string{"DUEQ_STORE": "file:" + filepath.Join(t.TempDir(), "data") + "?sync=never"}}
 	s.serve()
-	if got := checks(decode[doctorReport](t, s.ok("doctor", "-o", "json"))); got["operations"] != dueq.FindingOK || got["latency"] == "" {
+	got := checks(decode[doctorReport](t, s.ok("doctor", "-o", "json")))
+	if got["operations"] != dueq.FindingOK || got["latency"] == "" {
 		t.Errorf("%v, want that all operations succeed", got)
+	}
+	if got["persistence"] != dueq.FindingWarn || got["space"] != dueq.FindingOK || got["latency behind the server"] == "" {
+		t.Errorf("%v, want what the server says about its directory", got)
 	}
 }
 

@@ -4,6 +4,11 @@ package mutants
 func ofRemoteStores() []mutant {
 	return []mutant{
 		{
+			"what the server warns of is fine for a remote store", httpDir + "description.go",
+			"dueq.FindingWarn: store.Warn", "dueq.FindingWarn: store.Fine",
+			remotePkg, "TestDescribe_",
+		},
+		{
 			"a repeated claim is not marked", remoteDir + "port.go",
 			"r.Again = r.Again || try > 0", "r.Again = r.Again && try > 0",
 			remotePkg, "TestClaim_RepetitionIsMarked",

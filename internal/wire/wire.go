@@ -35,6 +35,8 @@ const (
 	Leave      = "leave"
 	Watch      = "watch"
 	Check      = "check"
+	// Describe is no method of the port: stores can have it. Its answer is a store.Description.
+	Describe = "describe"
 )
 
 // Call is the request of a method. Methods that are about no queue, or about no partition, leave

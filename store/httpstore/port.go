@@ -172,3 +172,8 @@ func (s *Store) Reach(ctx context.Context) error {
 	_, err := s.Now(ctx, store.Partition{Queue: "reach"})
 	return err
 }
+
+// Describe returns what the server says about the store behind it.
+func (s *Store) Describe(ctx context.Context) (store.Description, error) {
+	return onQueue[store.Description](ctx, s, wire.Describe, "", wire.None{}, nil)
+}
