@@ -22,6 +22,7 @@ func TestRun_BadInputIsRefused(t *testing.T) {
 		texts []string
 	}{
 		"unknown command":          {[]string{"sned"}, 2, []string{`"sned"`, "did you mean send?", "--help"}},
+		"unknown part of queue":    {[]string{"queue", "creat", "q"}, 2, []string{`"creat"`, "did you mean create?", "dueq queue --help"}},
 		"unknown flag":             {[]string{"send", "--quue", "q"}, 2, []string{"--quue", "did you mean --queue?"}},
 		"unknown short flag":       {[]string{"send", "-x"}, 2, []string{"'x'"}},
 		"missing queue":            {[]string{"send", "body"}, 2, []string{`"queue"`}},

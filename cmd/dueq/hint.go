@@ -28,11 +28,11 @@ func meantFlag(cmd *cobra.Command, err error) error {
 }
 
 // meantCommand adds to the error of an unknown command the one that was probably meant.
-func meantCommand(root *cobra.Command, err error) error {
+func meantCommand(parent *cobra.Command, err error) error {
 	_, rest, found := strings.Cut(err.Error(), `unknown command "`) // cobra has no type for it
 	word, _, _ := strings.Cut(rest, `"`)
-	names := make([]string, 0, len(root.Commands()))
-	for _, cmd := range root.Commands() {
+	names := make([]string, 0, len(parent.Commands()))
+	for _, cmd := range parent.Commands() {
 		names = append(names, cmd.Name())
 	}
 	if near := nearest(word, names); found && near != "" {

@@ -88,6 +88,7 @@ func newQueue(a *app) *cobra.Command {
 		Use:   "queue",
 		Short: "Make and delete queues, show and change their settings",
 		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() }, // without it any argument is accepted
 	}
 	cmd.AddCommand(creating(newQueueCreate(a)), newQueueSettings(a), newQueueUpdate(a), newQueueDelete(a))
 	return cmd

@@ -45,12 +45,12 @@ func run(ctx context.Context, args []string, c console) int {
 	root.SetIn(c.in)
 	root.SetOut(c.out)
 	root.SetErr(c.err)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	if !a.started {
-		err = usage("%w (see %s --help)", meantCommand(root, err), root.CommandPath())
+		err = usage("%w (see %s --help)", meantCommand(cmd, err), cmd.CommandPath())
 	}
 	_, _ = fmt.Fprintln(c.err, oneLine(err, a.withToken(a.storeURL()))) // when stderr is gone, the exit code remains
 	return exitCode(err)

@@ -19,7 +19,7 @@ import (
 	"github.com/dueq-dev/dueq/internal/socket"
 )
 
-// openTimeout is how long opening a store may take.
+// openTimeout is how long a store on a server may take to answer.
 const openTimeout = 3 * time.Second
 
 // errSilent is the error of a store that does not answer.
@@ -172,7 +172,10 @@ func withOption(url, option string) string {
 }
 
 func (a *app) connect(ctx context.Context, url string) (*dueq.Client, error) {
-	bound, cancel := context.WithTimeoutCause(ctx, openTimeout, errSilent)
+	bound, cancel := ctx, func() {}
+	if !strings.HasPrefix(url, "file:") { // which takes the longer to open the more it has
+		bound, cancel = context.WithTimeoutCause(ctx, openTimeout, errSilent)
+	}
 	defer cancel()
 	client, err := dueq.Open(reach.AtOnce(bound), url, &dueq.Options{Logger: a.logger()})
 	if err == nil || ctx.Err() != nil || errors.Is(err, dueq.ErrInvalid) {

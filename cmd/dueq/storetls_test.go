@@ -89,3 +89,27 @@ func TestStoreFiles_CertificatesAndPasswordOfARedis(t *testing.T) {
 		})
 	}
 }
+
+// Where one side waits for TLS and the other does not speak it, neither says why there is no answer.
+func TestOpen_SaysThatTheURLIsWrongAboutTLS(t *testing.T) {
+	t.Parallel()
+	a, dir := newAuthority(t), t.TempDir()
+	ca, _ := a.files(dir, "ca")
+	cert, key := a.files(dir, "server")
+	plain, secured := withPassword(t, "sesame").Addr(), secured(t, ca, cert, key)
+	for store, want := range map[string]string{
+		"rediss://" + plain:                         "no TLS at this port: use redis:// instead",
+		"redis+cluster://" + plain + "?tls=true":    "no TLS at this port: leave out tls=true",
+		"redis://" + secured:                        "wants TLS at this port: use rediss:// instead",
+		"redis+sentinel://" + secured + "/mymaster": "wants TLS at this port: add tls=true",
+	} {
+		t.Run(store, func(t *testing.T) {
+			t.Parallel()
+			(&session{t: t}).fails(exitUnavailable, []string{want}, "stats", "--store", store)
+		})
+	}
+	got := (&session{t: t}).run("stats", "--store", "rediss://"+secured)
+	if got.code != exitUnavailable || strings.Contains(got.err, "at this port") {
+		t.Errorf("only the certificate is unknown: exit code %d, %s", got.code, got.err)
+	}
+}

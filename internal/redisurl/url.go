@@ -24,6 +24,7 @@ type URL struct {
 	hosts  []string
 	path   string
 	query  url.Values
+	secure bool                         // Dial has been called and its client uses TLS
 	dialed func(addr string, err error) // nil: nobody wants to know
 }
 
@@ -79,6 +80,7 @@ func (a *URL) Watch(dialed func(addr string, err error)) { a.dialed = dialed }
 // dialer returns what go-redis dials with by default, watched.
 func (a *URL) dialer(timeout time.Duration, secure *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	const usual = 5 * time.Second // the default of go-redis
+	a.secure = secure != nil
 	dial := redis.NewDialer(&redis.Options{DialTimeout: cmp.Or(timeout, usual), TLSConfig: secure})
 	if a.dialed == nil {
 		return dial
@@ -103,9 +105,17 @@ func (a *URL) Dial() (redis.UniversalClient, error) {
 	return rdb, nil
 }
 
+// port returns the port of an address that has none.
+func (a *URL) port() string {
+	if a.scheme == "redis+sentinel" {
+		return "26379"
+	}
+	return "6379"
+}
+
 // goRedis returns the URL as go-redis reads it; further hosts go into the query.
-func (a *URL) goRedis(scheme, path, port string) string {
-	query := a.query
+func (a *URL) goRedis(scheme, path string) string {
+	query, port := a.query, a.port()
 	for _, host := range a.hosts[1:] {
 		query.Add("addr", withPort(host, port))
 	}
@@ -158,7 +168,7 @@ func dialOne(a *URL, f files) (redis.UniversalClient, error) {
 	if len(a.hosts) > 1 {
 		return nil, errors.New("several hosts, want one, or the scheme redis+sentinel or redis+cluster")
 	}
-	o, err := redis.ParseURL(a.goRedis(a.scheme, a.path, "6379"))
+	o, err := redis.ParseURL(a.goRedis(a.scheme, a.path))
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +189,7 @@ func dialSentinel(a *URL, f files) (redis.UniversalClient, error) {
 	password, _ := a.Pop("sentinel_password")
 	user := a.user
 	a.user = nil // of the Redis servers; go-redis would take it for that of the Sentinels
-	o, err := redis.ParseFailoverURL(a.goRedis(a.popScheme(), "/"+db, "26379"))
+	o, err := redis.ParseFailoverURL(a.goRedis(a.popScheme(), "/"+db))
 	a.user = user
 	if err != nil {
 		return nil, err
@@ -201,7 +211,7 @@ func dialCluster(a *URL, f files) (redis.UniversalClient, error) {
 	if strings.Trim(a.path, "/") != "" {
 		return nil, errors.New("a Cluster has no database numbers, want nothing after the hosts")
 	}
-	o, err := redis.ParseClusterURL(a.goRedis(a.popScheme(), "", "6379"))
+	o, err := redis.ParseClusterURL(a.goRedis(a.popScheme(), ""))
 	if err != nil {
 		return nil, err
 	}

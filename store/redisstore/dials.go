@@ -7,13 +7,14 @@ import (
 	"sync"
 
 	"github.com/dueq-dev/dueq/internal/reach"
+	"github.com/dueq-dev/dueq/internal/redisurl"
 	"github.com/dueq-dev/dueq/store"
 )
 
 // dials knows which addresses refuse connections. go-redis dials an address several times before a
 // call fails, and asks all Sentinels several times; Reach need not wait for that.
 type dials struct {
-	hosts int // in the URL
+	url *redisurl.URL
 
 	mu        sync.Mutex
 	connected bool // to one of them, at any time
@@ -24,7 +25,7 @@ type dials struct {
 // refusal is the cause of a context that ended because all addresses refuse connections.
 type refusal struct{ error }
 
-func newDials(hosts int) *dials { return &dials{hosts: hosts, refused: map[string]error{}} }
+func newDials(url *redisurl.URL) *dials { return &dials{url: url, refused: map[string]error{}} }
 
 // done takes the result of dialing an address.
 func (d *dials) done(addr string, err error) {
@@ -37,7 +38,7 @@ func (d *dials) done(addr string, err error) {
 		return
 	}
 	d.refused[addr] = err
-	if d.ended != nil && len(d.refused) >= d.hosts {
+	if d.ended != nil && len(d.refused) >= d.url.Hosts() {
 		d.ended(refusal{err})
 	}
 }
@@ -58,16 +59,23 @@ func (d *dials) bound(ctx context.Context) (context.Context, context.CancelFunc)
 
 // Reach returns nil when a server answers; of a Cluster, any of its masters. The others are
 // inspected before the first call to them. Otherwise it repeats that like any call, except that
-// with a context of reach.AtOnce it returns when all addresses of the URL refuse connections.
+// with a context of reach.AtOnce it returns when all addresses of the URL refuse connections. Then,
+// and when the time of ctx is over, it adds to the error whether the URL is wrong about TLS.
 func (s *Store) Reach(ctx context.Context) error {
 	if s.dials == nil || !reach.IsAtOnce(ctx) {
 		return s.reach(ctx)
 	}
-	ctx, end := s.dials.bound(ctx)
+	bound, end := s.dials.bound(ctx)
 	defer end()
-	err := s.reach(ctx)
-	if why, ok := errors.AsType[refusal](context.Cause(ctx)); ok && err != nil {
-		return fail("open", "", fmt.Errorf("%w: %w", store.ErrUnavailable, why.error))
+	err := s.reach(bound)
+	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
+		return err
+	}
+	if why, ok := errors.AsType[refusal](context.Cause(bound)); ok {
+		err = fail("open", "", fmt.Errorf("%w: %w", store.ErrUnavailable, why.error))
+	}
+	if hint := s.dials.url.Mismatch(context.WithoutCancel(ctx)); hint != "" {
+		err = fmt.Errorf("%w: %s", err, hint)
 	}
 	return err
 }

@@ -26,7 +26,7 @@ func Open(text string, c Config) (*Store, error) {
 		return nil, err
 	}
 	logGoRedis(cmp.Or(c.Logger, slog.Default()))
-	dials := newDials(u.Hosts())
+	dials := newDials(u)
 	u.Watch(dials.done)
 	rdb, err := u.Dial()
 	if err != nil {
