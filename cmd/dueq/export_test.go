@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/dueq-dev/dueq"
+	"github.com/dueq-dev/dueq/internal/redistest"
 	"github.com/dueq-dev/dueq/internal/transfer"
 	"github.com/dueq-dev/dueq/store"
 )
@@ -94,6 +95,16 @@ func (s *session) imports(text string) restoreResult {
 func TestExport_FileToRedisAndBackIsTheSame(t *testing.T) {
 	t.Parallel()
 	testMoves(t, redisURL(t))
+}
+
+func TestExport_FileToClusterAndBackIsTheSame(t *testing.T) {
+	t.Parallel()
+	testMoves(t, "redis+cluster://"+redistest.StartCluster(t, 3)[0].Addr())
+}
+
+func TestExport_FileToServerAndBackIsTheSame(t *testing.T) {
+	t.Parallel()
+	testMoves(t, onFile(t).serve().url)
 }
 
 // testMoves moves the queues of a directory to another store and from that to a directory.

@@ -219,6 +219,49 @@ func TestRun_BullMQJobs(t *testing.T) {
 	)
 }
 
+// TestRun_BullMQJobsOfAPausedQueue has the list that versions before 6 use for a queue that is paused.
+func TestRun_BullMQJobsOfAPausedQueue(t *testing.T) {
+	t.Parallel()
+	o, client := newOrigin(t), dueqtest.NewAt(t, recordedAt)
+	o.load("bullmq-6.7.0.jsonl")
+	o.do("RENAME", "bull:hooks:wait", "bull:hooks:paused")
+	check(t, o.copyTo(client, Config{Kind: "bullmq", Name: "hooks"}), 5,
+		State{"delayed", 2, 2, 0, 0}, State{"prioritized", 1, 1, 0, 0}, State{"paused", 4, 2, 0, 2},
+		State{"waiting-children", 1, 0, 0, 1}, State{"failed", 1, 0, 0, 1}, State{"completed", 1, 0, 0, 1})
+}
+
+// TestRun_MessagesThatConsumersHold has tests for the libraries whose consumers hold messages in a
+// list.
+func TestRun_MessagesThatConsumersHold(t *testing.T) {
+	t.Parallel()
+	for kind, test := range map[string]struct{ name, file, from, to, state string }{
+		"asynq":  {"default", "asynq-0.26.0.jsonl", "asynq:{default}:pending", "asynq:{default}:active", "active"},
+		"bullmq": {"hooks", "bullmq-6.7.0.jsonl", "bull:hooks:wait", "bull:hooks:active", "active"},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			o, client := newOrigin(t), dueqtest.NewAt(t, recordedAt)
+			o.load(test.file)
+			o.do("LMOVE", test.from, test.to, "RIGHT", "LEFT")
+			c := Config{Kind: kind, Name: test.name}
+			r := o.copyTo(client, c)
+			if got := stateOf(r, test.state); got != (State{test.state, 1, 0, 0, 1}) || reasons(r.Skipped)[held] != 1 {
+				t.Errorf("%+v, skipped %v", got, r.Skipped)
+			}
+			c.Active = true
+			r = o.copyTo(client, c)
+			if got := stateOf(r, test.state); got != (State{test.state, 1, 1, 0, 0}) || r.Sent != 1 {
+				t.Errorf("with those that are held: %+v, %d sent", got, r.Sent)
+			}
+		})
+	}
+}
+
+func stateOf(r Result, name string) State {
+	i := slices.IndexFunc(r.States, func(s State) bool { return s.State == name })
+	return r.States[i]
+}
+
 // enqueue writes a message with the commands that delayqueue sends, and then puts its id into
 // another set, if it is to be in another state.
 func (o *origin) enqueue(family, bodies, id, body string, due time.Time, retries int, move ...any) {

@@ -175,6 +175,9 @@ func contentOf(t *testing.T, name string, published map[string]string) map[strin
 			if f.Modified.Unix() != 1700000000 {
 				t.Errorf("%s has the time %s", f.Name, f.Modified)
 			}
+			if executable := f.Mode() == 0o755; executable != strings.HasSuffix(f.Name, ".exe") { // for those who unpack it elsewhere
+				t.Errorf("%s has the mode %s", f.Name, f.Mode())
+			}
 		}
 		return all
 	}
