@@ -97,7 +97,7 @@ bench-engines: ## measure embedded stores beside each other
 	cd bench && $(GO) run ./cmd/engines $(ENGINEFLAGS)
 
 .PHONY: bench-http
-bench-http: ## measure dueq serve with clients in another process, about 2 min (HTTPFLAGS="-dir DIR": a store on that disk)
+bench-http: ## measure dueq serve with clients in another process, about 3 min (HTTPFLAGS="-dir DIR": a store on that disk)
 	$(GO) build -o bin/dueq ./cmd/dueq
 	cd bench && $(GO) run ./cmd/http -dueq ../bin/dueq $(HTTPFLAGS)
 

@@ -55,7 +55,11 @@ func (c *counted) Write(p []byte) (int, error) {
 
 // post makes a request about the queue of the benchmark, and returns its answer.
 func (c *client) post(ctx context.Context, verb string, body []byte) (status int, answer []byte, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url+"/v1/queues/bench/"+verb, bytes.NewReader(body))
+	return c.do(ctx, http.MethodPost, "/"+verb, bytes.NewReader(body))
+}
+
+func (c *client) do(ctx context.Context, method, path string, body io.Reader) (status int, answer []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, c.url+"/v1/queues/bench"+path, body)
 	if err != nil {
 		return 0, nil, err
 	}

@@ -28,6 +28,8 @@ type options struct {
 	singles   int
 	polls     int
 	slow      int
+	looks     int
+	store     string
 	parts     string
 }
 
@@ -45,6 +47,7 @@ func parts() []part {
 		{"slow", (*bench).slowCallers},
 		{"large", (*bench).largeBodies},
 		{"idle", (*bench).idlePolls},
+		{"look", (*bench).looks},
 	}
 }
 
@@ -60,12 +63,14 @@ func main() {
 	var o options
 	flag.StringVar(&o.dueq, "dueq", "dueq", "the `program` dueq")
 	flag.StringVar(&o.dir, "dir", "", "`directory` on a real disk for the store (default that of temporary files)")
+	flag.StringVar(&o.store, "store", "", "`URL` of a store that is empty (default a new directory)")
+	flag.IntVar(&o.looks, "looks", 200, "requests of each kind that look at the queue")
 	flag.IntVar(&o.clients, "clients", 64, "concurrent clients, each with a connection")
 	flag.IntVar(&o.messages, "messages", 600_000, "messages in batches")
 	flag.IntVar(&o.singles, "singles", 60_000, "messages in requests of their own")
 	flag.IntVar(&o.polls, "polls", 10_000, "idle long polls")
 	flag.IntVar(&o.slow, "slow", 500, "connections that send a byte a second")
-	flag.StringVar(&o.parts, "parts", "", "comma-separated parts: batch, single, poll, slow, large, idle (default all)")
+	flag.StringVar(&o.parts, "parts", "", "comma-separated parts: batch, single, poll, slow, large, idle, look (default all)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -91,7 +96,7 @@ func run(ctx context.Context, o options) error {
 }
 
 func measure(ctx context.Context, o options, p part) (err error) {
-	s, err := start(ctx, o.dueq, o.dir)
+	s, err := start(ctx, o.dueq, o.dir, o.store)
 	if err != nil {
 		return err
 	}

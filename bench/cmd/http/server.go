@@ -23,24 +23,27 @@ type server struct {
 }
 
 // start starts dueq serve with a store in a new directory below parent, and waits until it listens.
-func start(ctx context.Context, program, parent string) (*server, error) {
+func start(ctx context.Context, program, parent, store string) (*server, error) {
 	dir, err := os.MkdirTemp(parent, "dueq-http-")
 	if err != nil {
 		return nil, err
 	}
 	s := &server{dir: dir}
-	if err := s.start(ctx, program); err != nil {
+	if store == "" {
+		store = "file:" + filepath.Join(dir, "store")
+	}
+	if err := s.start(ctx, program, store); err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
 	return s, nil
 }
 
-func (s *server) start(ctx context.Context, program string) (err error) {
+func (s *server) start(ctx context.Context, program, store string) (err error) {
 	if s.log, err = os.Create(filepath.Join(s.dir, "log")); err != nil {
 		return err
 	}
 	command := exec.CommandContext(ctx, program, //nolint:gosec // the program that the user named
-		"serve", "--listen", "127.0.0.1:0", "--store", "file:"+filepath.Join(s.dir, "store"))
+		"serve", "--listen", "127.0.0.1:0", "--store", store)
 	command.Stderr = s.log
 	output, err := command.StdoutPipe()
 	if err != nil {
