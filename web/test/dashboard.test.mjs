@@ -399,6 +399,9 @@ describe("every page", () => {
     await page.at("#/?due=day");
     await text(page, ".said", /\d messages/);
     assert.deepEqual(asked, ["/v1/forecast"]);
+    const [, within] = /^([\d,]+) messages/.exec(await page.locator(".said").textContent());
+    await page.locator(".bars a").last().hover();
+    await text(page, ".said", new RegExp(`: [\\d,]+ messages?, ${within} from now until then$`));
     await quiet(page);
   });
 

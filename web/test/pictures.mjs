@@ -8,7 +8,7 @@ import { Server } from "./server.mjs";
 import { makeStore } from "./stores.mjs";
 
 const directory = process.argv[2];
-const store = await makeStore("redis");
+const store = await makeStore("redis", ["--maxmemory", "64mb"]);
 const server = await Server.start({ store: store.url });
 await others(server);
 await flights(server);
@@ -26,8 +26,9 @@ let working = true;
 const work = (async () => {
   for (let n = 0; working; n++) {
     const wave = 60 + Math.round(40 * Math.sin(n / 4));
-    await server.send("flights", Array.from({ length: wave }, (_, i) => ({ body: "{}", key: `now-${n}-${i}` })));
+    await server.send("flights", Array.from({ length: wave }, (_, i) => ({ body: "{}", key: `${["LH", "BA", "AF", "SK"][i % 4]}${100 + i}-${n}` })));
     await server.settle("flights", Math.round(wave * (0.8 + 0.4 * Math.abs(Math.sin(n / 3)))), (_, i) => (i % 17 ? { verdict: "ack" } : { verdict: "nack", reason: "gate is closed", delay: `${(n + i) % 600}m` }));
+    if (n % 3 === 0) await server.call("POST", "queues/flights/messages", { key: `KL${100 + n}-off`, delay: "1h" }).then(() => server.call("DELETE", `queues/flights/messages/key:KL${100 + n}-off`));
     await new Promise((resolve) => setTimeout(resolve, 250));
   }
 })();

@@ -88,6 +88,7 @@ export async function crew(server, queues) {
       const claim = { consumer: name, number: 1, max: 1 + ((2 * i + 1) % 4), lease: 140_000 + 9000 * i };
       await server.call("POST", "store/claim", { queue, partition: i % settings.partitions, request: claim });
     }
+    await server.call("POST", `queues/${queue}/purge`, { filter: { state: "ready" } });
     await server.call("POST", "store/duties", { request: names.map((consumer) => ({ queue, consumer, partitions: settings.partitions })) });
   }
 }

@@ -21,13 +21,13 @@ function hasRedis() {
 export const kinds = ["mem", "file", ...(hasRedis() ? ["redis"] : [])];
 
 // makeStore returns the URL of an empty store, and what removes it.
-export async function makeStore(kind) {
+export async function makeStore(kind, args = []) {
   if (kind === "mem") return { url: "mem:", remove: () => {} };
   const directory = mkdtempSync(join(tmpdir(), "dueq-web-"));
   const clean = () => rmSync(directory, { recursive: true, force: true });
   if (kind === "file") return { url: `file:${directory}`, remove: clean };
   const port = await freePort();
-  const child = spawn(program, ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", directory], { stdio: "ignore" });
+  const child = spawn(program, ["--port", String(port), "--bind", "127.0.0.1", "--save", "", "--dir", directory, ...args], { stdio: "ignore" });
   for (let tries = 0; !(await answers(port)); tries++) {
     if (tries > 500) throw new Error("redis-server does not answer");
   }

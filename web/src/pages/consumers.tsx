@@ -60,13 +60,13 @@ export function Consumers() {
             <table>
               <thead><tr><th>queue</th><th>consumer</th><th class="narrow-hide">program</th><th>on duty for partitions</th><th class="number narrow-hide">held in the queue</th></tr></thead>
               <tbody>
-                {found.slice(0, mostRows).map((m) => (
+                {found.slice(0, mostRows).map((m, i) => (
                   <tr key={m.queue + m.name}>
                     <td><a class="row" href={href(["queues", m.queue, "consumers"])}>{m.queue}</a></td>
                     <td><bdi class="mono">{visible(m.name)}</bdi></td>
                     <td class="narrow-hide"><bdi class="mono muted">{visible(m.client)}</bdi></td>
                     <td><Duty member={m} partitions={0} /></td>
-                    <td class="number narrow-hide">{count(queues.value.get(m.queue)?.leased ?? 0)}</td>
+                    <td class="number narrow-hide">{found[i - 1]?.queue === m.queue ? "" : count(queues.value.get(m.queue)?.leased ?? 0)}</td>
                   </tr>
                 ))}
               </tbody>

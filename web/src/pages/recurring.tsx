@@ -2,7 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { api, type Message, type Problem } from "../data/api";
-import { count, plural } from "../data/format";
+import { count, goSpan, plural } from "../data/format";
 import { toProblem } from "../data/load";
 import { change, href, route } from "../data/router";
 import { mayProduce } from "../data/session";
@@ -87,7 +87,7 @@ function Series({ queue, series, done }: { queue: string; series: Message[]; don
           {series.slice(0, most).map((m) => (
             <tr key={m.id}>
               <td><a class="row" href={href(["queues", queue, "messages", m.id])}><bdi class="clip">{m.key ? visible(m.key) : <span class="mono">{m.id}</span>}</bdi></a></td>
-              <td class="mono nowrap">{m.repeat && visible(m.repeat)}</td>
+              <td class="mono nowrap">{m.repeat && visible(scheduleOf(m.repeat))}</td>
               <td class="nowrap">{m.state === "leased" ? <StateName state="leased" /> : m.state === "ready" ? <StateName state="ready" /> : <Instant at={m.due} />}</td>
               <td class="number narrow-hide">{count(m.token)}</td>
               <td class="fill narrow-hide">{m.last_failure ? <bdi class="clip failure">{visible(m.last_failure)}</bdi> : <span class="muted">none</span>}</td>
@@ -107,6 +107,9 @@ function Series({ queue, series, done }: { queue: string; series: Message[]; don
     </div>
   );
 }
+
+// scheduleOf shortens the span of a schedule: every 1h0m0s is every 1 h.
+const scheduleOf = (repeat: string) => repeat.replace(/^every (\S+)$/, (_, text: string) => `every ${goSpan(text)}`);
 
 function NoSeries({ queue }: { queue: string }) {
   const server = `${location.origin}${location.pathname}`;

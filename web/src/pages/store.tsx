@@ -56,7 +56,7 @@ function Server({ server: s }: { server: RedisServer }) {
   const share = s.memory_limit > 0 ? s.memory_used / s.memory_limit : 0;
   const facts: [string, preact.ComponentChildren][] = [
     ["Role", s.role === "slave" ? "replica" : s.role],
-    ["Memory", s.memory_limit > 0 ? <>{bytes(s.memory_used)} of {bytes(s.memory_limit)} <span class="share" style={{ "--share": `${100 * share}%` }} /></> : `${bytes(s.memory_used)}, no limit`],
+    ["Memory", s.memory_limit > 0 ? <>{bytes(s.memory_used)} of {bytes(s.memory_limit)} <span class="share" style={{ "--share": `${100 * share}%`, "--fill": share < 0.8 ? "var(--accent)" : "var(--dead)" }} /></> : `${bytes(s.memory_used)}, no limit`],
     ["When it is full", s.eviction === "noeviction" ? "sends are refused (noeviction)" : `messages are deleted (${s.eviction})`],
     ["Append-only file", s.append_only ? "yes" : "no"],
     ["Last snapshot", <ExactInstant at={s.last_snapshot} />],

@@ -40,7 +40,8 @@ export function ForecastChart({ queue: only, named = [], note }: { queue?: strin
   const start = (i: number) => new Date((shown?.at ?? 0) + i * scale.ms);
   const most = Math.max(1, ...(shown?.counts ?? []));
   const within = shown?.counts.reduce((a, b) => a + b, 0) ?? 0;
-  const said = (i: number) => `${label(start(i), scale)} to ${label(start(i + 1), scale)}: ${plural(shown!.counts[i]!, "message")}`;
+  const until = (i: number) => shown!.counts.slice(0, i + 1).reduce((a, b) => a + b, 0);
+  const said = (i: number) => `${label(start(i), scale)} to ${label(start(i + 1), scale)}: ${plural(shown!.counts[i]!, "message")}${i > 0 ? `, ${count(until(i))} from now until then` : ""}`;
   return (
     <section class="card">
       <header>
