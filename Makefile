@@ -101,6 +101,12 @@ bench-http: ## measure dueq serve with clients in another process, about 3 min (
 	$(GO) build -o bin/dueq ./cmd/dueq
 	cd bench && $(GO) run ./cmd/http -dueq ../bin/dueq $(HTTPFLAGS)
 
+.PHONY: bench-dashboard
+bench-dashboard: ## measure the pages of the dashboard on a million messages, about 7 min (DASHBOARDFLAGS="--store file"; needs chromium and npm)
+	web/build --libraries
+	cd bench && $(GO) build -o ../bin/dashboard ./cmd/dashboard
+	DASHBOARD=bin/dashboard node web/test/million.mjs $(DASHBOARDFLAGS)
+
 .PHONY: bench-go
 bench-go: deps ## run the Go benchmarks of single parts
 	$(GO) test -run '^$$' -bench . -benchtime $(BENCHTIME) . ./store/embedded
