@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type failover struct {
 	sender, consumer *dueq.Queue
 	senders          sync.WaitGroup
 	quit             context.CancelFunc
+	replicas         int
 	acknowledged     atomic.Int64
 	mu               sync.Mutex
 	open             map[string]bool // acknowledged, and not handled yet
@@ -48,6 +50,10 @@ var failoverKinds = []struct {
 		f.Cleanup(func() { _ = f.master.Thaw() })
 	}},
 	{"cut off", true, func(f *failover) { f.link.Cut() }},
+	{"cut off while the queue grows", true, func(f *failover) {
+		f.senders.Go(f.grow)
+		f.link.Cut()
+	}},
 	{laggingReplica, true, func(f *failover) {
 		f.must(f.replica.Freeze())
 		f.must(f.master.Client(f).ClientKillByFilter(f.ctx, "TYPE", "replica").Err()) // otherwise it still receives what is in flight
@@ -101,7 +107,7 @@ func startFailover(t *testing.T, replicas int) *failover {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
-	f := &failover{T: t, ctx: ctx, open: map[string]bool{}}
+	f := &failover{T: t, ctx: ctx, replicas: replicas, open: map[string]bool{}}
 	f.watcher, f.master, f.replica, f.link = redistest.StartSentinelBehindLink(t)
 	url := "redis+sentinel://" + f.watcher.Addr() + "/" + redistest.MasterName
 	f.sentinel = redis.NewSentinelClient(f.watcher.Options())
@@ -112,8 +118,8 @@ func startFailover(t *testing.T, replicas int) *failover {
 	f.consume()
 	sending, quit := context.WithCancel(ctx)
 	f.quit = quit
-	for range 4 {
-		f.senders.Go(func() { f.send(sending) })
+	for i := range 4 {
+		f.senders.Go(func() { f.send(sending, i) })
 	}
 	f.await("messages", func() bool { return f.seen.total() > 100 })
 	return f
@@ -139,18 +145,44 @@ func (f *failover) await(what string, ok func() bool) {
 	}
 }
 
+// grow gives the queue more partitions, and waits until the growth has ended. What a replica may lack
+// can be lost and is repeated then.
+func (f *failover) grow() {
+	const partitions = 4
+	known := false
+	f.await("the queue to grow", func() bool {
+		s, err := f.sender.Settings(f.ctx)
+		switch {
+		case err != nil:
+			return false
+		case s.Partitions == partitions:
+			return s.GrowingFrom == 0
+		case known && f.replicas > 0:
+			f.Errorf("the queue has %d partitions again", s.Partitions)
+			return true
+		}
+		_, err = f.sender.Update(f.ctx, func(s *dueq.Settings) { s.Partitions = partitions })
+		known = known || err == nil
+		return false
+	})
+}
+
 // send sends messages that are due later, so that many are pending whenever the master is lost.
-func (f *failover) send(ctx context.Context) {
+func (f *failover) send(ctx context.Context, sender int) {
 	pace := time.NewTicker(2 * time.Millisecond)
 	defer pace.Stop()
-	for {
+	for i := range math.MaxInt {
 		select {
 		case <-pace.C:
 		case <-ctx.Done():
 			return
 		}
 		call, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		id, err := f.sender.Send(call, dueq.Message{Delay: 200 * time.Millisecond})
+		m := dueq.Message{Delay: 200 * time.Millisecond}
+		if i%2 == 0 {
+			m.Key = fmt.Sprintf("sender-%d-%d", sender, i)
+		}
+		id, err := f.sender.Send(call, m)
 		cancel()
 		if err != nil {
 			continue
