@@ -86,7 +86,11 @@ func (c *call) change(op string, b bulk) error {
 	}
 	n, err := b.run(c.r.Context(), q, &m)
 	answer := count{Count: n, DryRun: m.DryRun}
-	if !m.DryRun && (n > 0 || err == nil) {
+	switch unknown := err != nil && newProblem(err).Outcome != ""; {
+	case m.DryRun:
+	case unknown:
+		c.audit(op, slog.Int("count", n), slog.String("outcome", "unknown")) // there may be more
+	case n > 0 || err == nil:
 		c.audit(op, slog.Int("count", n))
 	}
 	if answer.Errors, err = c.refusals(err); err != nil {

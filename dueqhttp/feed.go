@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math"
 	"runtime/debug"
@@ -65,9 +64,6 @@ type namedState struct {
 	state rawState
 }
 
-// errReaders: there are as many readers of events as may be.
-var errReaders = errors.New("too many readers")
-
 // feed looks at the store for all readers of events together, while there are any.
 type feed struct {
 	mu      sync.Mutex
@@ -91,7 +87,7 @@ func (f *feed) join(client *dueq.Client, log *slog.Logger) (*poller, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.readers >= maxReaders {
-		return nil, fmt.Errorf("%d requests for events are open: %w", f.readers, errReaders)
+		return nil, &busyError{code: codeReaders, what: "for events are open", most: maxReaders}
 	}
 	f.readers++
 	if f.poller == nil {

@@ -1,8 +1,8 @@
 package dueqhttp
 
 import (
-	"errors"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 )
 
@@ -12,8 +12,28 @@ const (
 	defaultMaxWaiting  = 10_000
 )
 
-// errBusy means that the server has as many requests as it may have at a time.
-var errBusy = errors.New("too many requests")
+// Codes of limits on requests.
+const (
+	codeRequests = "too_many_requests"
+	codeReaders  = "too_many_readers"
+)
+
+// busyError means that the server has as many requests of a kind as it may have at a time.
+type busyError struct {
+	code string
+	what string // the requests
+	most int64
+}
+
+func (e *busyError) Error() string {
+	return fmt.Sprintf("%d requests %s, which is the limit", e.most, e.what)
+}
+
+func (e *busyError) problem() problem {
+	return problem{
+		Status: http.StatusTooManyRequests, Code: e.code, Detail: e.Error(), Limit: fmt.Sprintf("%d requests at a time", e.most),
+	}
+}
 
 // gate limits how many requests of a kind are served at a time.
 type gate struct {
@@ -26,7 +46,7 @@ type gate struct {
 func (g *gate) enter() error {
 	if g.in.Add(1) > g.most {
 		g.in.Add(-1)
-		return fmt.Errorf("%d requests %s: %w", g.most, g.what, errBusy)
+		return &busyError{code: codeRequests, what: g.what, most: g.most}
 	}
 	return nil
 }

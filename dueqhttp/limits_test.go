@@ -124,6 +124,10 @@ func (f *failing) Push(context.Context, store.Partition, store.PushRequest) ([]s
 
 func (f *failing) Stats(context.Context, string) ([]store.Stats, error) { return nil, f.err }
 
+func (f *failing) Purge(context.Context, store.Partition, store.PurgeRequest) (store.PurgeResult, error) {
+	return store.PurgeResult{}, f.err
+}
+
 func (f *failing) Members(context.Context, string) ([]store.LiveMember, error) {
 	if f.err == nil {
 		panic("a fault")
@@ -208,6 +212,18 @@ func TestSend_UnknownOutcomeHasTheID(t *testing.T) {
 		if g := got.Results[0]; g.Status != want.status || g.Outcome != "unknown" || g.ID == "" {
 			t.Errorf("in a batch: %+v", g)
 		}
+	}
+}
+
+func TestAudit_UnknownOutcome(t *testing.T) {
+	t.Parallel()
+	r := broken(t, store.ErrUnavailable)
+	if err := r.client.Queue("work").Create(t.Context(), dueq.Settings{}); err != nil {
+		t.Fatal(err)
+	}
+	r.do("POST", "/v1/queues/work/purge", `{"filter":{"state":"dead"}}`).wantProblem(http.StatusServiceUnavailable, "unavailable", "")
+	if log := r.logged.String(); !strings.Contains(log, "action=purge count=0 outcome=unknown queue=work") {
+		t.Errorf("the log is\n%s", log)
 	}
 }
 
@@ -325,7 +341,11 @@ func TestLimits_ServedRequestsHaveABound(t *testing.T) {
 		body, served := make(held), make(chan answer, 1)
 		go func() { served <- do("POST", "/v1/queues/work/messages", body) }()
 		synctest.Wait()
-		do("POST", "/v1/queues/work/messages", strings.NewReader(`{}`)).wantProblem(http.StatusTooManyRequests, "too_many_requests", "")
+		var p problem
+		do("POST", "/v1/queues/work/messages", strings.NewReader(`{}`)).wantProblem(http.StatusTooManyRequests, "too_many_requests", "").into(&p)
+		if p.Limit != "1 requests at a time" {
+			t.Errorf("limit %q", p.Limit)
+		}
 		do("GET", "/livez", http.NoBody).want(http.StatusNoContent)
 		close(body)
 		(<-served).want(http.StatusCreated)

@@ -143,7 +143,7 @@ func TestDescription_HasEachCode(t *testing.T) {
 	if err := json.Unmarshal(d.Components.Schemas["Problem"], &p); err != nil {
 		t.Fatal(err)
 	}
-	codes := map[string]bool{"cross_origin": true, "more": true}
+	codes := map[string]bool{"cross_origin": true, "more": true, codeRequests: true, codeReaders: true}
 	for _, k := range kinds() {
 		codes[k.code] = true
 	}

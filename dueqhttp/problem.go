@@ -50,8 +50,6 @@ func kinds() []kind {
 		{of: dueq.ErrNotReplicated, status: http.StatusGatewayTimeout, code: "not_replicated", unknown: true},
 		{of: context.DeadlineExceeded, status: http.StatusServiceUnavailable, code: "unavailable", unknown: true},
 		{of: context.Canceled, status: http.StatusServiceUnavailable, code: "unavailable", unknown: true},
-		{of: errBusy, status: http.StatusTooManyRequests, code: "too_many_requests"},
-		{of: errReaders, status: http.StatusTooManyRequests, code: "too_many_readers"},
 		{of: dueq.ErrQueueFull, status: http.StatusTooManyRequests, code: "queue_full"},
 		{of: dueq.ErrDuplicate, status: http.StatusConflict, code: "duplicate"},
 		{of: dueq.ErrExists, status: http.StatusConflict, code: "exists"},
@@ -114,7 +112,7 @@ func newProblem(err error) problem {
 			Detail: fmt.Sprintf("the body of the request has more than %d bytes", e.Limit),
 		}
 	}
-	if e, ok := errors.AsType[*rateError](err); ok {
+	if e, ok := err.(interface{ problem() problem }); ok { // a limit of the server, which is never wrapped
 		return e.problem()
 	}
 	for _, k := range kinds() {

@@ -97,7 +97,7 @@ func (e *rateError) allowed() string { return fmt.Sprintf("%.4g requests per sec
 
 func (e *rateError) problem() problem {
 	return problem{
-		Status: http.StatusTooManyRequests, Code: "too_many_requests", Field: e.field, Value: e.caller, Limit: e.allowed(),
+		Status: http.StatusTooManyRequests, Code: codeRequests, Field: e.field, Value: e.caller, Limit: e.allowed(),
 		Detail: e.Error(), retryAfter: int(math.Ceil(e.wait)),
 	}
 }

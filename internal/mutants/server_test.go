@@ -189,6 +189,16 @@ func ofEvents() []mutant {
 func ofTheServer() []mutant {
 	return []mutant{
 		{
+			"a purge of unknown outcome is not audited", httpDir + "bulk.go",
+			"unknown := err != nil && newProblem(err).Outcome != \"\"; {", "unknown := err != nil && n > 0; {",
+			httpPkg, "TestAudit_",
+		},
+		{
+			"a server that is busy does not say how many requests it serves", httpDir + "gate.go",
+			"Limit: fmt.Sprintf(\"%d requests at a time\", e.most),", "",
+			httpPkg, "TestLimits_Served",
+		},
+		{
 			"half an answer looks like a whole one", httpDir + "log.go",
 			"\t\t\t\tpanic(http.ErrAbortHandler)\n", "\t\t\t\treturn\n",
 			httpPkg, "TestPanic_",
@@ -250,7 +260,7 @@ func ofTheServer() []mutant {
 		},
 		{
 			"a redrive is not audited", httpDir + "bulk.go",
-			"if !m.DryRun && (n > 0 || err == nil) {", "if op == \"purge\" && !m.DryRun && (n > 0 || err == nil) {",
+			"case n > 0 || err == nil:", "case op == \"purge\":",
 			httpPkg, "TestAudit_",
 		},
 		{
