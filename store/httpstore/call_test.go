@@ -2,6 +2,7 @@ package httpstore_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"net/http"
@@ -80,6 +81,7 @@ func TestCall_ErrorsOfTheServer(t *testing.T) {
 		"not replicated":  {status: 504, kind: problem, body: `{"status":504,"code":"not_replicated"}`, want: store.ErrNotReplicated},
 		"failed":          {status: 503, kind: problem, body: `{"status":503,"code":"failed"}`, want: store.ErrUnavailable, text: "failed"},
 		"unavailable":     {status: 503, kind: problem, body: `{"status":503,"code":"unavailable"}`, want: store.ErrUnavailable, repeated: true},
+		"too many":        {status: 429, kind: problem, body: `{"status":429,"code":"too_many_requests","field":"token","detail":"the token a has made too many requests"}`, want: store.ErrUnavailable, text: "too many requests", repeated: true},
 		"internal":        {status: 500, kind: problem, body: `{"status":500,"code":"internal"}`, want: store.ErrUnavailable, repeated: true},
 		"no problem":      {status: 500, kind: "text/html", body: "<p>oops", want: store.ErrUnavailable, repeated: true},
 		"no JSON":         {status: 200, kind: "application/json", body: "{", want: store.ErrCorrupt},
@@ -125,6 +127,23 @@ func TestCall_ErrorsOfTheServer(t *testing.T) {
 				t.Errorf("%d calls", calls.Load())
 			}
 		})
+	}
+}
+
+// Calls beyond the rate of the token are repeated until they are served.
+func TestCall_RateOfTheTokenSlowsDown(t *testing.T) {
+	t.Parallel()
+	token := dueqhttp.Token{Name: "slow", SHA256: sha256.Sum256([]byte("secret")), Scopes: []dueqhttp.Scope{dueqhttp.Admin}}
+	server := serve(t, embedded.NewMemory(embedded.Config{}), dueqhttp.Options{Tokens: []dueqhttp.Token{token}, TokenRate: 40}, unchanged)
+	s, err := httpstore.Open(server.URL, httpstore.Config{Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	for i := range 50 {
+		if _, err := s.Now(t.Context(), orders); err != nil {
+			t.Fatalf("call %d: %v", i, err)
+		}
 	}
 }
 
