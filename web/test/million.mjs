@@ -1,6 +1,6 @@
 // Measures the pages of the dashboard on many messages: when something is painted first, when a page
 // has its contents and answers, how far its parts jump meanwhile, and the longest call of the store.
-// Usage: DASHBOARD=PROGRAM node web/test/million.mjs [--store file|redis|mem] [--rounds 3] [-- FLAGS]
+// Usage: DASHBOARD=PROGRAM node web/test/million.mjs [--store file|redis|mem] [--rounds 3] [--pages overview,store] [-- FLAGS]
 // PROGRAM is bench/cmd/dashboard, FLAGS are its own, such as -messages 10000.
 
 import { spawn } from "node:child_process";
@@ -12,7 +12,7 @@ import { launch } from "./browser.mjs";
 import { makeStore } from "./stores.mjs";
 
 const { values: flags, positionals } = parseArgs({
-  options: { store: { type: "string", multiple: true, default: ["file", "redis"] }, rounds: { type: "string", default: "3" } },
+  options: { store: { type: "string", multiple: true, default: ["file", "redis"] }, rounds: { type: "string", default: "3" }, pages: { type: "string" } },
   allowPositionals: true,
 });
 // settleMS is how long a page is watched after it has its contents.
@@ -107,6 +107,7 @@ async function run(kind, browser) {
     const { messages } = await (await fetch(`${url}/v1/queues/tenant-000/messages?state=scheduled&limit=1`)).json();
     console.log(`${"page".padEnd(22)}    paint     data    worst   shift  requests   calls  longest call${kind === "redis" ? "    in Redis" : ""} (ms)`);
     for (const [name, page] of Object.entries(pages(messages[0].id))) {
+      if (flags.pages && !flags.pages.split(",").includes(name)) continue;
       const all = [];
       for (let i = 0; i < Number(flags.rounds); i++) all.push(await measure(browser, url, page));
       report(name, all, kind === "redis");
