@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,9 @@ type ConsumeOptions struct {
 // handlers and calls have ended, or an error with the number of handlers that ignored the end of
 // their context for 5 s and still run.
 //
+// When the queue gets more partitions, handlers run on, and messages of all partitions are handled with
+// the handlers that are left of c.Concurrency.
+//
 // While the store cannot be reached, Consume logs that once, retries, and continues when it is
 // reachable again. Other errors: [ErrInvalid] for h or c; [ErrClosed] when the client is closed,
 // which stops the consumer in the same way.
@@ -146,26 +150,69 @@ func (q *Queue) runConsumer(ctx context.Context, c ConsumeOptions, handle func(*
 	return fail("consume", q.name, "", err)
 }
 
-// consume runs a consumer of the queue's partitions. It starts another when their number has
-// changed, because the queue grows or its data was lost. learn returns the queue's settings.
+// consume runs a consumer of the queue's partitions. When their number has changed, because the queue
+// grows or its data was lost, another succeeds it while its handlers finish. learn returns the queue's
+// settings.
 func (q *Queue) consume(ctx context.Context, c *ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) error {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
+	var last *consumer.Consumer
+	var before finishing
 	for {
-		consumer, err := q.newConsumer(ctx, c, learn, handle)
-		if consumer == nil {
-			return err
+		began := time.Now()
+		next, err := q.newConsumer(ctx, c, last, learn, handle)
+		if next != nil {
+			err = next.Run(ctx)
 		}
-		err = consumer.Run(ctx)
-		if !errors.Is(err, store.ErrRepartitioned) {
-			return err
+		if next == nil || !errors.Is(err, store.ErrRepartitioned) {
+			end() // the others have Grace, too
+			return before.join(err)
 		}
 		q.warnRepartitioned(ctx, err)
+		before.add(next)
+		if last != nil && time.Since(began) < succeedEvery { // the partitions disagree
+			select {
+			case <-time.After(succeedEvery):
+			case <-ctx.Done():
+			}
+		}
+		last = next
 	}
+}
+
+// succeedEvery is the least time between consumers of a queue whose partitions disagree about their
+// number.
+const succeedEvery = time.Second
+
+// finishing are consumers that others have succeeded and whose handlers still run.
+type finishing struct {
+	running sync.WaitGroup
+	mu      sync.Mutex
+	failed  error
+}
+
+func (f *finishing) add(c *consumer.Consumer) {
+	f.running.Go(func() {
+		err := c.Finish()
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.failed = errors.Join(f.failed, err)
+	})
+}
+
+// join waits for all, and returns err with theirs.
+func (f *finishing) join(err error) error {
+	f.running.Wait()
+	if f.failed == nil {
+		return err
+	}
+	return errors.Join(err, f.failed)
 }
 
 // newConsumer returns a consumer with the settings of the queue, nil if ctx has ended or after an
 // error. It is not a part of consume, because the frame of that stays on the stack for as long as the
 // consumer runs.
-func (q *Queue) newConsumer(ctx context.Context, c *ConsumeOptions, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) (*consumer.Consumer, error) {
+func (q *Queue) newConsumer(ctx context.Context, c *ConsumeOptions, before *consumer.Consumer, learn func(context.Context) (store.Settings, error), handle func(*consumer.Config)) (*consumer.Consumer, error) {
 	settings, err := consumer.Insist(ctx, q.client.log, learn)
 	if err != nil || ctx.Err() != nil {
 		return nil, err
@@ -174,6 +221,7 @@ func (q *Queue) newConsumer(ctx context.Context, c *ConsumeOptions, learn func(c
 	if config.Pinned, err = pinned(c.Partitions, settings.Partitions); err != nil {
 		return nil, err
 	}
+	config.Before = before
 	handle(&config)
 	return consumer.New(&config), nil
 }
@@ -191,7 +239,7 @@ func pinned(partitions []int, n int) ([]int, error) {
 }
 
 func (q *Queue) warnRepartitioned(ctx context.Context, err error) {
-	q.client.log.WarnContext(ctx, "dueq: the queue has another number of partitions; its consumer starts again",
+	q.client.log.WarnContext(ctx, "dueq: the queue has another number of partitions; another consumer succeeds this one",
 		slog.String("queue", q.name), slog.Any("error", err))
 }
 

@@ -254,7 +254,6 @@ type workerRun struct {
 
 // workerQueue is the state of a queue that a running worker has consumed.
 type workerQueue struct {
-	share    *consumer.Share
 	consumed bool      // it is consumed now
 	not      time.Time // it is not consumed again before then
 }
@@ -357,7 +356,7 @@ func (r *workerRun) look(ctx context.Context, names []string) {
 func (r *workerRun) consume(ctx context.Context, route *workerRoute, name string, learn func(context.Context) (store.Settings, error)) {
 	known := r.queues[name]
 	if known == nil {
-		known = &workerQueue{share: r.slots.Share(route.weight, route.most)}
+		known = &workerQueue{}
 		r.queues[name] = known
 	}
 	if known.consumed || time.Now().Before(known.not) {
@@ -373,7 +372,7 @@ func (r *workerRun) consume(ctx context.Context, route *workerRoute, name string
 			return learn(ctx)
 		}, func(config *consumer.Config) {
 			q.handler(route.handler)(config)
-			config.Share = known.share
+			config.Share = r.slots.Share(route.weight, route.most)
 		})}
 	}()
 	select {

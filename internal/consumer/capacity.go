@@ -44,6 +44,8 @@ type capacity struct {
 	waiting    []*waiter // fetchers, in the order in which they are served
 	short      bool      // a waiting fetcher has no permit because slots are missing
 	plenty     int       // partitions that are known to have more messages due
+	successor  *capacity // of the consumer that succeeds this one; nil: there is none
+	before     int       // permits of those that this one succeeds
 }
 
 // usage counts the permits of one partition, except those of deliveries that wait for a worker or
@@ -254,18 +256,44 @@ func (c *capacity) limited() bool {
 
 func (c *capacity) limitSlots() {
 	if c.share != nil {
-		c.share.limit(c.limit)
+		c.share.limit(c.own())
 	}
 }
+
+// handOver leaves to another consumer the permits that this one does not use, and those that it gives
+// up from now on.
+func (c *capacity) handOver(to *capacity) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.successor = to
+	c.grant()
+}
+
+// succeed notes how many permits are left to the consumers before.
+func (c *capacity) succeed(before int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.before != before {
+		c.before = before
+		c.limitSlots()
+		c.grant()
+	}
+}
+
+// own returns how many workers may be in use, without those of the consumers before.
+func (c *capacity) own() int { return max(0, c.limit-c.before) }
 
 // grant serves the waiting fetchers in their order. One that cannot get a permit now does not
 // block the others.
 func (c *capacity) grant() {
 	c.short = false
+	if c.successor != nil {
+		c.successor.succeed(c.before + max(0, c.used-c.lent))
+	}
 	if len(c.waiting) == 0 {
 		return
 	}
-	ahead := c.ahead(c.limit)
+	ahead := c.ahead(c.own())
 	c.waiting = slices.DeleteFunc(c.waiting, func(w *waiter) bool {
 		n := min(c.available(w.partition, ahead), w.most)
 		if n > 0 && c.share != nil {
@@ -293,9 +321,9 @@ func (c *capacity) grant() {
 // there are. It is 0 if the free permits are not worth a call (see worth), so that busy workers do
 // not cause a call per message.
 func (c *capacity) available(partition, ahead int) int {
-	total, owed := c.limit+ahead, c.partitions[partition].lent()
+	total, owed := c.own()+ahead, c.partitions[partition].lent()
 	if c.share != nil { // a delivery that is being settled has given up its slot, so another handler needs a permit
-		total += c.limit
+		total += c.own()
 	}
 	free := c.worth(total-c.used+c.lent-owed, ahead)
 	if free == 0 {
@@ -320,9 +348,10 @@ func (c *capacity) worth(free, ahead int) int {
 }
 
 // ahead returns how many deliveries may wait for workers. It is a multiple of a batch, so that a
-// worker that becomes free does not take an incomplete batch while more messages are due.
+// worker that becomes free does not take an incomplete batch while more messages are due. None may wait
+// while workers of the consumers before are busy: this one would have workers for them.
 func (c *capacity) ahead(workers int) int {
-	if c.mean == 0 {
+	if c.mean == 0 || c.before > 0 {
 		return 0
 	}
 	n := int(min(int64(c.prefetch), int64(workers)*int64(soon)/int64(c.mean)))

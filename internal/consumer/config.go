@@ -33,6 +33,8 @@ type Config struct {
 
 	Observe func(Outcome) // called at the end of each delivery that a handler was given, or that no handler gets; may be nil
 
+	Before *Consumer // the one that this succeeds: as long as handlers of that run, fewer of this do; may be nil
+
 	Concurrency   int
 	Prefetch      int // 0: none
 	PrefetchBytes int

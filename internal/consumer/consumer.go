@@ -54,6 +54,9 @@ type Consumer struct {
 	settler  *settler
 	work     *work
 	fetchers []*fetch
+
+	finished  chan struct{} // closed when handlers have returned after an ErrRepartitioned
+	abandoned error         // set before: handlers that have not
 }
 
 // New returns a consumer that can Run once. It takes over c.
@@ -64,9 +67,13 @@ func New(c *Config) *Consumer {
 	held := newHoldings()
 	settler := newSettler(c)
 	work := newWork(c, held, settler)
-	n := &Consumer{config: c, held: held, settler: settler, work: work}
+	n := &Consumer{config: c, held: held, settler: settler, work: work, finished: make(chan struct{})}
 	for _, index := range c.claimed() {
 		n.fetchers = append(n.fetchers, newFetch(c, index, work))
+	}
+	if c.Before != nil {
+		c.Before.work.capacity.handOver(work.capacity)
+		c.Before = nil // which would keep it in memory
 	}
 	return n
 }
@@ -74,17 +81,33 @@ func New(c *Config) *Consumer {
 // Run consumes until ctx ends, then stops gracefully. It returns nil, or the error that made it
 // stop: ErrClosed, ErrFailed, ErrInvalid, ErrRepartitioned or, when the queue was deleted,
 // ErrNotFound of the store; or an error with the number of handlers that still run.
+//
+// After ErrRepartitioned handlers may still run, see Finish. Another consumer of the queue can run
+// meanwhile, see Config.Before.
 func (c *Consumer) Run(ctx context.Context) error {
 	watching, failed := c.start(ctx)
-	(&wake{c.config, c.work.outage, c.held, c.fetchers, c.work.hints}).Run(watching)
+	c.watch(watching)
 	return *failed
+}
+
+// Finish waits, after an ErrRepartitioned of Run, until the handlers have returned and the store has
+// their verdicts. They have Config.Grace from the end of Run's ctx on. It returns an error with the
+// number of handlers that still run.
+func (c *Consumer) Finish() error {
+	<-c.finished
+	return c.abandoned
+}
+
+// watch passes on the store's hints until ctx ends.
+func (c *Consumer) watch(ctx context.Context) {
+	(&wake{c.config, c.work.outage, c.held, c.fetchers, c.work.hints}).Run(ctx)
 }
 
 // start starts the roles. The context that it returns ends when the consumer has stopped; failed then
 // has the result of Run.
-func (c *Consumer) start(ctx context.Context) (watching context.Context, failed *error) {
-	life, kill := context.WithCancel(context.WithoutCancel(ctx))
-	ctx, stop := context.WithCancel(ctx)
+func (c *Consumer) start(caller context.Context) (watching context.Context, failed *error) {
+	life, kill := context.WithCancel(context.WithoutCancel(caller))
+	ctx, stop := context.WithCancelCause(caller)
 	claiming, endClaiming := context.WithCancel(life)
 	watching, endWatching := context.WithCancel(context.WithoutCancel(ctx))
 	c.work.start(ctx, life)
@@ -102,17 +125,47 @@ func (c *Consumer) start(ctx context.Context) (watching context.Context, failed 
 	failed = new(error)
 	context.AfterFunc(ctx, func() { // ctx also ends when a fetcher cannot continue
 		defer endWatching()
-		defer stop()
-		*failed = c.finish(life, kill, endClaiming, post)
+		defer stop(nil)
+		if cause := context.Cause(ctx); errors.Is(cause, store.ErrRepartitioned) {
+			*failed = cause
+			c.finishBehind(caller, endWatching, func(grace context.Context) error {
+				return c.finish(life, grace, kill, endClaiming, post)
+			})
+			return
+		}
+		grace, endGrace := context.WithTimeout(life, c.config.Grace)
+		defer endGrace()
+		left := c.finish(life, grace, kill, endClaiming, post)
+		if *failed = c.failed(); left != nil {
+			*failed = errors.Join(*failed, left)
+		}
 	})
 	return watching, failed
 }
 
-// finish stops the consumer gracefully. It ends life by kill.
-func (c *Consumer) finish(life context.Context, kill, endClaiming context.CancelFunc, post *post) error {
-	c.work.notices.Go(func() { c.retire(life, post) })
-	grace, endGrace := context.WithTimeout(life, c.config.Grace)
+// finishBehind makes Run return, and then stops the consumer, whose handlers still hear that their
+// messages are cancelled. Their grace begins at the end of caller.
+func (c *Consumer) finishBehind(caller context.Context, endRun func(), finish func(grace context.Context) error) {
+	watching, endWatching := context.WithCancel(context.WithoutCancel(caller))
+	var watch sync.WaitGroup
+	watch.Go(func() { c.watch(watching) })
+	grace, endGrace := context.WithCancel(context.WithoutCancel(caller))
 	defer endGrace()
+	defer context.AfterFunc(caller, func() {
+		pause(grace, c.config.Grace)
+		endGrace()
+	})()
+	endRun()
+	c.abandoned = finish(grace)
+	endWatching()
+	watch.Wait()
+	close(c.finished)
+}
+
+// finish stops the consumer gracefully: handlers may continue until grace ends. It ends life by kill,
+// and returns an error with the number of handlers that still run.
+func (c *Consumer) finish(life, grace context.Context, kill, endClaiming context.CancelFunc, post *post) error {
+	c.work.notices.Go(func() { c.retire(life, post) })
 	// Calls have a second even if handlers have less.
 	closing, endClosing := context.WithTimeout(life, max(c.config.Grace, unwind))
 	defer endClosing()
@@ -125,11 +178,7 @@ func (c *Consumer) finish(life context.Context, kill, endClaiming context.Cancel
 	c.settler.coalescers.Stop()
 	c.leave(life)
 	c.work.notices.Wait()
-	failed := c.failed()
-	if left == nil {
-		return failed
-	}
-	return errors.Join(failed, left)
+	return left
 }
 
 // failed returns why fetchers could not continue.

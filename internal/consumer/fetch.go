@@ -43,12 +43,12 @@ func newFetch(c *Config, index int, w *work) *fetch {
 
 // start makes the fetcher claim when it is rung, until ctx ends; a claim that is in flight then is
 // finished, in life. It calls fail after an error that retries do not end.
-func (f *fetch) start(ctx, life context.Context, fail func()) {
+func (f *fetch) start(ctx, life context.Context, fail func(error)) {
 	f.runner = f.work.claiming.add(func() time.Duration {
 		wait, err := f.fetch(ctx, life)
 		if err != nil {
 			f.err = err
-			fail()
+			fail(err)
 			return forever
 		}
 		return wait

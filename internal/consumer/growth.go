@@ -70,7 +70,7 @@ func (g *growth) look(ctx context.Context) (time.Duration, error) {
 		return 0, err
 	case s.From == 0:
 		return forever, nil
-	case s.Partitions != g.config.Partitions: // the consumer starts again
+	case s.Partitions != g.config.Partitions: // another consumer succeeds this one
 		return spread(growthEvery), nil
 	case s.Drained != 0:
 		return spread(growthEvery), g.end(ctx, &s)

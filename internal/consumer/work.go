@@ -105,6 +105,7 @@ func (w *work) accept(life context.Context, p store.Partition, deliveries []stor
 	}
 	if w.isStopping() && !w.config.AtMostOnce {
 		w.release(life, all)
+		w.capacity.give(len(all))
 		return
 	}
 	w.held.add(all)
@@ -368,9 +369,15 @@ func (w *work) releaseWaiting(ctx context.Context) {
 		w.claiming.end()
 		return
 	}
-	w.release(ctx, w.backlog.takeAll())
+	w.releaseBacklog(ctx)
 	w.claiming.end()
-	w.release(ctx, w.backlog.takeAll()) // those of claims that were answered just when the consumer began to stop
+	w.releaseBacklog(ctx) // those of claims that were answered just when the consumer began to stop
+}
+
+func (w *work) releaseBacklog(ctx context.Context) {
+	all := w.backlog.takeAll()
+	w.release(ctx, all)
+	w.capacity.give(len(all))
 }
 
 // release releases deliveries, in as few calls as possible.
