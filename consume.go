@@ -159,8 +159,9 @@ func (q *Queue) consume(ctx context.Context, c *ConsumeOptions, learn func(conte
 	var last *consumer.Consumer
 	var before finishing
 	for {
-		began := time.Now()
+		began, succeeds := time.Now(), last != nil
 		next, err := q.newConsumer(ctx, c, last, learn, handle)
+		last = nil // or it would stay in memory for as long as the next one runs
 		if next != nil {
 			err = next.Run(ctx)
 		}
@@ -170,7 +171,7 @@ func (q *Queue) consume(ctx context.Context, c *ConsumeOptions, learn func(conte
 		}
 		q.warnRepartitioned(ctx, err)
 		before.add(next)
-		if last != nil && time.Since(began) < succeedEvery { // the partitions disagree
+		if succeeds && time.Since(began) < succeedEvery { // the partitions disagree
 			select {
 			case <-time.After(succeedEvery):
 			case <-ctx.Done():

@@ -59,6 +59,9 @@ func (s *measuredStore) Restore(ctx context.Context, p store.Partition, r store.
 }
 
 func TestTransfer_MemoryDoesNotGrowWithTheMessages(t *testing.T) { //nolint:paralleltest // it looks at the heap
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: no 40 MiB are exported")
+	}
 	const messages, size, most = 20_000, 2 << 10, 8 << 20 // 40 MiB of bodies
 	open := func() *dueq.Client {
 		client, err := dueq.Open(t.Context(), "unix://"+redistest.Shared(t).Addr()+"?prefix="+redistest.Prefix(), nil)

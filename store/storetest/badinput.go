@@ -167,9 +167,9 @@ func badClaims() []bad {
 
 func badSettle(name, field string, v store.Verdict, item store.Settlement, says ...string) bad {
 	return bad{name, func(ctx context.Context, g *rig) error {
-		good := store.Settlement{Receipt: store.Receipt{ID: g.message().ID, Attempt: 1}, Delay: item.Delay}
+		item := item // several rigs use it at the same time
 		if item.Receipt.Attempt == 1 {
-			item.Receipt.ID = good.Receipt.ID
+			item.Receipt.ID = g.message().ID
 		}
 		_, err := g.s.Settle(ctx, g.p, store.SettleRequest{Verdict: v, Items: []store.Settlement{item}})
 		return err
