@@ -159,9 +159,8 @@ func (q *Queue) consume(ctx context.Context, c *ConsumeOptions, learn func(conte
 	var last *consumer.Consumer
 	var before finishing
 	for {
-		began, succeeds := time.Now(), last != nil
+		began, succeeds := time.Now(), last != nil // a use of last below would keep it in memory
 		next, err := q.newConsumer(ctx, c, last, learn, handle)
-		last = nil // or it would stay in memory for as long as the next one runs
 		if next != nil {
 			err = next.Run(ctx)
 		}
