@@ -76,6 +76,18 @@ func TestOpen_SilenceIsGivenUp(t *testing.T) {
 }
 
 // A store that is named by an empty text is a variable that is not set in a script.
+// A directory with millions of messages takes longer to open than a server may to answer.
+func TestOpen_DirectoriesHaveNoLimit(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]bool{"file:data": false, "file:data?create=false": false, "redis://localhost": true, "http://localhost:7373": true} {
+		ctx, cancel := toOpen(t.Context(), url)
+		if _, limited := ctx.Deadline(); limited != want {
+			t.Errorf("%s has a limit: %v, want %v", url, limited, want)
+		}
+		cancel()
+	}
+}
+
 func TestOpen_EmptyNameIsRefused(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()

@@ -172,10 +172,7 @@ func withOption(url, option string) string {
 }
 
 func (a *app) connect(ctx context.Context, url string) (*dueq.Client, error) {
-	bound, cancel := ctx, func() {}
-	if !strings.HasPrefix(url, "file:") { // which takes the longer to open the more it has
-		bound, cancel = context.WithTimeoutCause(ctx, openTimeout, errSilent)
-	}
+	bound, cancel := toOpen(ctx, url)
 	defer cancel()
 	client, err := dueq.Open(reach.AtOnce(bound), url, &dueq.Options{Logger: a.logger()})
 	if err == nil || ctx.Err() != nil || errors.Is(err, dueq.ErrInvalid) {
@@ -188,6 +185,15 @@ func (a *app) connect(ctx context.Context, url string) (*dueq.Client, error) {
 		err = outer.Err
 	}
 	return nil, fmt.Errorf("open %s: %w", storeName(url), err)
+}
+
+// toOpen returns the context for opening a store. A directory takes the longer the more it has, and
+// has no limit.
+func toOpen(ctx context.Context, url string) (context.Context, context.CancelFunc) {
+	if strings.HasPrefix(url, "file:") {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, openTimeout, errSilent)
 }
 
 // inUse reports whether err says that another process has the directory open.

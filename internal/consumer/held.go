@@ -74,9 +74,9 @@ func (h *Held) Settle(ctx context.Context, v Verdict) error { return h.holder.se
 // Extend makes the lease end span ms from now at the earliest.
 func (h *Held) Extend(ctx context.Context, span int64) error { return h.holder.extend(ctx, h, span) }
 
-// begin makes the context of a handler that starts now. It returns none if the handler must not be started: the
-// delivery was stopped, or less than margin is left of its lease, for example because this
-// process was suspended. The parent must never end: [Held.stop] ends each context, with a cause.
+// begin makes the context of a handler that starts now. It returns none if the handler must not be
+// started: the delivery was stopped, or less than margin is left of its lease, for example because
+// this process was suspended. The parent must never end: [Held.stop] ends each context, with a cause.
 func (h *Held) begin(parent context.Context, now time.Time, timeout, margin time.Duration) (context.Context, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -1,7 +1,6 @@
 package redisurl
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"net"
@@ -29,13 +28,18 @@ func (a *URL) Mismatch(ctx context.Context) string {
 	if err := conn.SetDeadline(deadline); err != nil {
 		return ""
 	}
+	byScheme := a.scheme == "redis" || a.scheme == "rediss" // the others have the option tls
 	switch {
-	case a.secure && servesPlain(conn):
-		return "the server has no TLS at this port: " + map[bool]string{true: "use redis:// instead of rediss://", false: "leave out tls=true"}[a.scheme == "rediss"]
-	case !a.secure && servesTLS(ctx, conn):
-		return "the server wants TLS at this port: " + map[bool]string{true: "use rediss:// instead of redis://", false: "add tls=true"}[a.scheme == "redis"]
+	case a.secure && !servesPlain(conn), !a.secure && !servesTLS(ctx, conn):
+		return ""
+	case a.secure && byScheme:
+		return "the server has no TLS at this port: use redis:// instead of rediss://"
+	case a.secure:
+		return "the server has no TLS at this port: leave out tls=true"
+	case byScheme:
+		return "the server wants TLS at this port: use rediss:// instead of redis://"
 	}
-	return ""
+	return "the server wants TLS at this port: add tls=true"
 }
 
 // servesPlain reports whether a Redis answers to a command that is not encrypted.
@@ -43,11 +47,13 @@ func servesPlain(conn net.Conn) bool {
 	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
 		return false
 	}
-	kind, err := bufio.NewReader(conn).ReadByte()
-	return err == nil && (kind == '+' || kind == '-') // it may want a password first
+	kind := make([]byte, 1)
+	_, err := conn.Read(kind)
+	return err == nil && (kind[0] == '+' || kind[0] == '-') // it may want a password first
 }
 
-// servesTLS reports whether the other side agrees on TLS, whoever it is: nothing is sent to it.
+// servesTLS reports whether the server agrees on TLS. Its certificate is not checked: no command is
+// sent to it.
 func servesTLS(ctx context.Context, conn net.Conn) bool {
 	secured := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // the connection is closed without being used
 	return secured.HandshakeContext(ctx) == nil
