@@ -34,6 +34,32 @@ func ofTheDashboard() []mutant {
 			httpPkg, "TestDescribe_",
 		},
 		{
+			"questions that a server does not answer have no answer", redisDir + "ask.go",
+			"\t\t\tleft = append(left, at)\n\t\t}\n\t}", "\t\t}\n\t}",
+			redisPkg, "TestStats_OnlyWhatFailedIsAskedAgain",
+		},
+		{
+			"all questions are asked again", redisDir + "ask.go",
+			"if open = left; err != nil {", "if len(left) == 0 {\n\t\t\t\topen = nil\n\t\t\t}\n\t\t\tif err != nil {",
+			redisPkg, "TestStats_OnlyWhatFailedIsAskedAgain",
+		},
+		{
+			"each question that needs a missing script sends it", redisDir + "ask.go",
+			`"NOSCRIPT") && missing == 0`, `"NOSCRIPT")`,
+			redisPkg, "TestStats_ScriptsAreLoadedOnce",
+		},
+		{
+			"an error of many questions names the first queue", redisDir + "ask.go",
+			"questions[failing].queue", "questions[0*failing].queue",
+			redisPkg, "TestStats_ErrorNamesTheQueue",
+		},
+		{
+			"each queue of the statistics is asked alone", redisDir + "stats.go",
+			"return s.statsOf(ctx, queues)", "for i, all := 0, []store.Stats(nil); ; i++ {\n\t\t\tif i == len(queues) {\n\t\t\t\treturn all, nil\n\t\t\t}\n" +
+				"\t\t\tone, err := s.statsOf(ctx, queues[i:i+1])\n\t\t\tif all = append(all, one...); err != nil {\n\t\t\t\treturn nil, err\n\t\t\t}\n\t\t}",
+			redisPkg, "TestStats_PipelinesDoNotGrow",
+		},
+		{
 			"a directory that is not synced is fine", embeddedDir + "describe.go",
 			"f.Level, f.Found = store.Warn, \"the operating", "f.Found = \"the operating",
 			embeddedPkg, "TestDescribe_",

@@ -58,7 +58,7 @@ func ofDeletingInRedis() []mutant {
 	return []mutant{
 		{
 			"one partition is looked at before a deletion", redisDir + "deletequeue.go",
-			"\tfor i := range d.extent {\n\t\tif err := d.addStats", "\tfor i := range 1 {\n\t\tif err := d.addStats",
+			"make([]question, d.extent)", "make([]question, 1)",
 			redisPkg, suite,
 		},
 		{

@@ -1,6 +1,7 @@
 package redisstore
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -67,4 +68,22 @@ func memoryOf(r *rig, rdb *redis.Client) float64 {
 	now, err := rawredis.New(rdb, "").Read(r.ctx())
 	r.must(err)
 	return float64(now.Memory)
+}
+
+// BenchmarkStats measures the statistics of all queues.
+func BenchmarkStats(b *testing.B) {
+	for _, queues := range []int{1, 200} {
+		b.Run(fmt.Sprintf("queues=%d", queues), func(b *testing.B) {
+			r := newRig(b, redistest.Start(b).Client(b))
+			for i := range queues {
+				r.p.Queue = fmt.Sprintf("q-%03d", i)
+				r.push(r.messages(10, 100)...)
+			}
+			for b.Loop() {
+				all, err := r.Stats(r.ctx(), "")
+				r.must(err)
+				r.want("queues", len(all), queues)
+			}
+		})
+	}
 }

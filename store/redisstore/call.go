@@ -173,6 +173,8 @@ func reply(cmd onceCmd, err error) (any, error) {
 		return cmd.Val(), nil
 	case *redis.StringSliceCmd:
 		return cmd.Val(), nil
+	case *redis.SliceCmd:
+		return cmd.Val(), nil
 	}
 	return nil, unexpected(cmd)
 }

@@ -118,9 +118,17 @@ func (d *deletion) wantEmpty(ctx context.Context) error {
 	if d.force {
 		return nil
 	}
-	var st store.Stats
-	for i := range d.extent {
-		if err := d.addStats(ctx, d.partition(i), &st); err != nil {
+	questions := make([]question, d.extent)
+	for i := range questions {
+		questions[i] = d.ofStats("delete", d.partition(i), counterFields())
+	}
+	answers, err := d.ask(ctx, questions)
+	if err != nil {
+		return err
+	}
+	st := store.Stats{Queue: d.queue}
+	for _, answer := range answers {
+		if err := addStats(&st, answer); err != nil {
 			return err
 		}
 	}

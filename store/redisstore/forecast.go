@@ -12,7 +12,7 @@ func (s *Store) Forecast(ctx context.Context, p store.Partition, r store.Forecas
 		return store.Forecast{}, err
 	}
 	got, err := s.run(ctx, call{
-		op: "forecast", queue: p.Queue, script: s.scripts["forecast"], keys: s.partitionKeys(p, 4), args: []any{r.Step, r.Spans},
+		op: "forecast", queue: p.Queue, script: s.scripts["forecast"], keys: s.partitionKeys(p, 4), args: []any{r.Step, r.Spans}, joint: true,
 	})
 	if err != nil {
 		return store.Forecast{}, err

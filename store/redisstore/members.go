@@ -146,14 +146,22 @@ func (s *Store) Members(ctx context.Context, queue string) ([]store.LiveMember, 
 }
 
 func (s *Store) members(ctx context.Context, op, queue string) ([]store.LiveMember, error) {
-	k := s.clientsKeys()
-	got, err := s.run(ctx, call{
-		op: op, queue: queue, script: s.scripts["members"], keys: []string{k.beats, k.members, k.trials, k.duties},
-		args: []any{queue, maxSilent}, flat: true,
-	})
+	got, err := s.run(ctx, s.membersCall(op, queue))
 	if err != nil {
 		return nil, err
 	}
+	return readMembers(op, queue, got)
+}
+
+func (s *Store) membersCall(op, queue string) call {
+	k := s.clientsKeys()
+	return call{
+		op: op, queue: queue, script: s.scripts["members"], keys: []string{k.beats, k.members, k.trials, k.duties},
+		args: []any{queue, maxSilent}, flat: true, joint: true,
+	}
+}
+
+func readMembers(op, queue string, got any) ([]store.LiveMember, error) {
 	fields, ok := got.([]string)
 	if !ok || len(fields) < 2 {
 		return nil, fail(op, queue, unexpected(got))

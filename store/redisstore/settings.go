@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -135,35 +133,30 @@ const surveyed = 64
 // survey reads the copies of the settings in partitions 0 to n-1; one that is missing has
 // version 0. It fails if any of their servers does not answer: the queue may be there.
 func (s *Store) survey(ctx context.Context, op, queue string, n int) ([]queueSettings, error) {
-	got, err := s.repeat(ctx, op, queue, func(int) (any, error) { return s.surveyOnce(ctx, queue, n) })
+	questions := make([]question, n)
+	for i := range questions {
+		questions[i] = s.ofCopy(op, store.Partition{Queue: queue, Index: i})
+	}
+	return s.askSettings(ctx, questions)
+}
+
+// askSettings asks for settings in hashes.
+func (s *Store) askSettings(ctx context.Context, questions []question) ([]queueSettings, error) {
+	answers, err := s.ask(ctx, questions)
 	if err != nil {
 		return nil, err
 	}
-	return got.([]queueSettings), nil
-}
-
-func (s *Store) surveyOnce(ctx context.Context, queue string, n int) ([]queueSettings, error) {
-	pipe, cmds := s.rdb.Pipeline(), make([]*redis.SliceCmd, n)
-	for i := range cmds {
-		side := s.partitionKeys(store.Partition{Queue: queue, Index: i}, 1)[0]
-		cmds[i] = pipe.HMGet(ctx, side, settingsFields()...)
-	}
-	_, failed := pipe.Exec(ctx)
-	copies := make([]queueSettings, n)
-	for i, cmd := range cmds {
-		fields, err := cmd.Result()
-		switch {
-		case redis.HasErrorPrefix(err, "WRONGTYPE"):
-			failed = nil // overwritten by another program, for Check to report
+	all := make([]queueSettings, len(answers))
+	for i, answer := range answers {
+		fields, ok := answer.([]any)
+		if !ok {
 			continue
-		case err != nil:
-			return nil, err
 		}
-		if copies[i], _, err = readCopy(fields); err != nil {
-			return nil, err
+		if all[i], _, err = readCopy(fields); err != nil {
+			return nil, fail(questions[i].op, questions[i].queue, err)
 		}
 	}
-	return copies, failed
+	return all, nil
 }
 
 // latest returns the settings with the highest version among meta and the partitions, of
@@ -174,7 +167,7 @@ func (s *Store) latest(ctx context.Context, op, queue string) (settings queueSet
 	if err != nil {
 		return queueSettings{}, 0, err
 	}
-	n, deleting := surveyed, settings.deleting != 0
+	n := surveyed
 	if found {
 		n, inMeta = settings.Partitions, settings.Version
 	}
@@ -182,12 +175,18 @@ func (s *Store) latest(ctx context.Context, op, queue string) (settings queueSet
 	if err != nil {
 		return queueSettings{}, 0, err
 	}
+	return latestOf(settings, copies), inMeta, nil
+}
+
+// latestOf returns the latest of the settings in meta and their copies in partitions.
+func latestOf(meta queueSettings, copies []queueSettings) queueSettings {
+	latest := meta
 	for _, c := range copies {
-		if !deleting || !c.gone() {
-			settings = later(settings, c)
+		if meta.deleting == 0 || !c.gone() {
+			latest = later(latest, c)
 		}
 	}
-	return settings, inMeta, nil
+	return latest
 }
 
 // read returns a queue's settings, also when only partitions have them.

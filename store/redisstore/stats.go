@@ -2,48 +2,38 @@ package redisstore
 
 import (
 	"context"
-	"errors"
 	"slices"
 
 	"github.com/dueq-dev/dueq/store"
 )
 
-// counterFields returns the fields of side that hold the counters, and where their values go.
-func counterFields(c *store.Counters) (fields []any, values []*int64) {
+// counterFields returns the fields of side that hold the counters.
+func counterFields() (fields []any) {
+	var c store.Counters
 	for _, one := range c.All() {
-		fields, values = append(fields, "n:"+one.Name), append(values, one.Value)
+		fields = append(fields, "n:"+one.Name)
 	}
-	return fields, values
+	return fields
 }
 
-// Stats implements store.Store. It costs a call for each partition.
+// Stats implements store.Store. It costs a call for each partition and four for each queue, in three
+// pipelines for 256 of them each.
 func (s *Store) Stats(ctx context.Context, queue string) ([]store.Stats, error) {
-	if queue != "" {
-		if err := store.ValidateQueue(queue); err != nil {
-			return nil, err
-		}
-		one, err := s.queueStats(ctx, queue)
+	if queue == "" {
+		queues, err := s.queues(ctx, "stats")
 		if err != nil {
 			return nil, err
 		}
-		return []store.Stats{one}, nil
+		return s.statsOf(ctx, queues)
 	}
-	queues, err := s.queues(ctx, "stats")
-	if err != nil {
+	if err := store.ValidateQueue(queue); err != nil {
 		return nil, err
 	}
-	all := make([]store.Stats, 0, len(queues))
-	for _, queue := range queues {
-		one, err := s.queueStats(ctx, queue)
-		if errors.Is(err, store.ErrNotFound) {
-			continue // listed, but not made yet
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, one)
+	all, err := s.statsOf(ctx, []string{queue})
+	if err == nil && len(all) == 0 {
+		err = fail("stats", queue, store.ErrNotFound)
 	}
-	return all, nil
+	return all, err
 }
 
 // Queues implements store.Store.
@@ -64,42 +54,88 @@ func (s *Store) queues(ctx context.Context, op string) ([]string, error) {
 	return names, nil
 }
 
-func (s *Store) queueStats(ctx context.Context, queue string) (store.Stats, error) {
-	settings, _, err := s.latest(ctx, "stats", queue)
+// statsOf returns the sizes and counters of those of the queues that are there. Those that are
+// listed, but not made yet, are not.
+func (s *Store) statsOf(ctx context.Context, queues []string) ([]store.Stats, error) {
+	latest, err := s.latestOfAll(ctx, "stats", queues)
 	if err != nil {
-		return store.Stats{}, err
+		return nil, err
 	}
-	if settings.Version == 0 || settings.gone() {
-		return store.Stats{}, fail("stats", queue, store.ErrNotFound)
-	}
-	consumers, err := s.members(ctx, "stats", queue)
-	if err != nil {
-		return store.Stats{}, err
-	}
-	st := store.Stats{Queue: queue, Settings: settings.Settings, Consumers: len(consumers)}
-	for i := range settings.Partitions {
-		if err := s.addStats(ctx, store.Partition{Queue: queue, Index: i}, &st); err != nil {
-			return store.Stats{}, err
+	all := make([]store.Stats, 0, len(queues))
+	var questions []question
+	counters := counterFields()
+	for i, queue := range queues {
+		if latest[i].Version == 0 || latest[i].gone() {
+			continue
+		}
+		all = append(all, store.Stats{Queue: queue, Settings: latest[i].Settings})
+		questions = append(questions, question{call: s.membersCall("stats", queue)})
+		for p := range latest[i].Partitions {
+			questions = append(questions, s.ofStats("stats", store.Partition{Queue: queue, Index: p}, counters))
 		}
 	}
-	return st, nil
+	answers, err := s.ask(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		st := &all[i]
+		members, err := readMembers("stats", st.Queue, answers[0])
+		for p := 1; err == nil && p <= st.Settings.Partitions; p++ {
+			err = addStats(st, answers[p])
+		}
+		if err != nil {
+			return nil, err
+		}
+		st.Consumers, answers = len(members), answers[1+st.Settings.Partitions:]
+	}
+	return all, nil
+}
+
+// latestOfAll is latest for many queues: two pipelines for 256 hashes each.
+func (s *Store) latestOfAll(ctx context.Context, op string, queues []string) ([]queueSettings, error) {
+	questions := make([]question, len(queues))
+	for i, queue := range queues {
+		questions[i] = ofSettings(op, queue, s.metaKey(queue))
+	}
+	all, err := s.askSettings(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	asked := make([]int, len(queues)) // how many partitions
+	questions = nil
+	for i, queue := range queues {
+		if asked[i] = all[i].Partitions; asked[i] == 0 {
+			asked[i] = surveyed
+		}
+		for p := range asked[i] {
+			questions = append(questions, s.ofCopy(op, store.Partition{Queue: queue, Index: p}))
+		}
+	}
+	copies, err := s.askSettings(ctx, questions)
+	if err != nil {
+		return nil, err
+	}
+	for i := range all {
+		all[i], copies = latestOf(all[i], copies[:asked[i]]), copies[asked[i]:]
+	}
+	return all, nil
+}
+
+// ofStats asks for the sizes of a partition, and for counterFields.
+func (s *Store) ofStats(op string, p store.Partition, counters []any) question {
+	return question{call: call{op: op, queue: p.Queue, script: s.scripts["stats"], keys: s.partitionKeys(p, 7), args: counters}}
 }
 
 // addStats adds {scheduled, ready, leased, dead, oldest, records, remembered, done, counters...}.
-func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats) error {
-	names, counters := counterFields(&st.Counters)
-	got, err := s.run(ctx, call{
-		op: "stats", queue: p.Queue, script: s.scripts["stats"], keys: s.partitionKeys(p, 7), args: names,
-	})
-	if err != nil {
-		return err
-	}
-	fields, ok := got.([]any)
+func addStats(st *store.Stats, answer any) error {
+	counters := st.Counters.All()
+	fields, ok := answer.([]any)
 	switch {
 	case ok && len(fields) == 0:
 		return nil
-	case !ok || len(fields) != 8+len(names):
-		return fail("stats", p.Queue, unexpected(got))
+	case !ok || len(fields) != 8+len(counters):
+		return fail("stats", st.Queue, unexpected(answer))
 	}
 	in := numbers{script: "stats"}
 	st.Scheduled += in.read("scheduled", fields[0])
@@ -110,10 +146,10 @@ func (s *Store) addStats(ctx context.Context, p store.Partition, st *store.Stats
 	st.Remembered += in.read("remembered", fields[6])
 	st.Done += in.read("done", fields[7])
 	for i, counter := range counters {
-		*counter += in.read("counters", fields[8+i])
+		*counter.Value += in.read("counters", fields[8+i])
 	}
 	if in.err != nil {
-		return fail("stats", p.Queue, in.err)
+		return fail("stats", st.Queue, in.err)
 	}
 	return nil
 }
