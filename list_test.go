@@ -124,6 +124,59 @@ func TestList_RangeIsReadFromItsBeginning(t *testing.T) {
 	})
 }
 
+// A page is read in steps of at most 250 messages, and goes on in the next partition and state.
+func TestList_PageIsReadInSteps(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.mixed()
+		list := func(o dueq.ListOptions, messages, calls int) dueq.Page {
+			r.Helper()
+			before := r.net.count("list")
+			page, err := r.q.List(r.Context(), o)
+			r.must(err)
+			if n := r.net.count("list") - before; len(page.Records) != messages || n != calls {
+				r.Errorf("%+v: %d messages in %d calls, want %d in %d", o, len(page.Records), n, messages, calls)
+			}
+			return page
+		}
+		if page := list(dueq.ListOptions{Limit: 1000}, 190, 4*3); page.Next != "" {
+			r.Errorf("all messages are there, and yet a next page %q", page.Next)
+		}
+		page := list(dueq.ListOptions{Filter: dueq.Filter{State: dueq.Scheduled}, Limit: 70}, 70, 3)
+		list(dueq.ListOptions{Filter: dueq.Filter{State: dueq.Scheduled}, Limit: 70, Cursor: page.Next}, 30, 1)
+		page = list(dueq.ListOptions{Filter: dueq.Filter{State: dueq.Scheduled, Key: "k1?"}, Limit: 95}, 10, 3)
+		if page.Next == "" {
+			r.Error("a page that has examined 95 of 100 messages has no next one")
+		}
+	})
+}
+
+func TestList_NoStepExaminesMoreThan250(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.split(1)
+		r.fill(260, dueq.Message{})
+		before := r.net.count("list")
+		page, err := r.q.List(r.Context(), dueq.ListOptions{Limit: 260})
+		r.must(err)
+		if calls := r.net.count("list") - before; len(page.Records) != 260 || calls != 1+2 {
+			r.Errorf("%d messages in %d calls, want 260 in 3, one of them for those that are scheduled", len(page.Records), calls)
+		}
+	})
+}
+
+// A call of the store returns about 1 MiB of bodies, and so does a page, though more may be examined.
+func TestList_PageOfLargeBodiesIsOneStep(t *testing.T) {
+	inBubble(t, func(r *rig) {
+		r.split(1)
+		r.fill(12, dueq.Message{Body: make([]byte, 250<<10)})
+		before := r.net.count("list")
+		page, err := r.q.List(r.Context(), dueq.ListOptions{Filter: dueq.Filter{State: dueq.Ready}, BodyLimit: 1 << 20})
+		r.must(err)
+		if calls := r.net.count("list") - before; calls != 1 || len(page.Records) != 5 || page.Next == "" {
+			r.Errorf("%d messages in %d calls, then %q, want 5 in 1", len(page.Records), calls, page.Next)
+		}
+	})
+}
+
 func TestMessages_EndsEarly(t *testing.T) {
 	inBubble(t, func(r *rig) {
 		r.mixed()

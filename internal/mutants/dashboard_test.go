@@ -60,6 +60,26 @@ func ofTheDashboard() []mutant {
 			redisPkg, "TestStats_PipelinesDoNotGrow",
 		},
 		{
+			"a page is read in one step", "list.go",
+			"listStep  = 250", "listStep  = 1000",
+			".", "TestList_NoStepExaminesMore",
+		},
+		{
+			"a page ends with its partition", "list.go",
+			"listSteps = 16", "listSteps = 1",
+			".", "TestList_PageIsReadInSteps",
+		},
+		{
+			"a page has the large bodies of all its steps", "list.go",
+			" || large {", " || large && false {",
+			".", "TestList_PageOfLargeBodies",
+		},
+		{
+			"a page examines as many messages in each step", "list.go",
+			"\t\to.Limit -= len(found.Records)\n", "",
+			".", "TestList_PageIsReadInSteps|TestList_PagesInEachState",
+		},
+		{
 			"a directory that is not synced is fine", embeddedDir + "describe.go",
 			"f.Level, f.Found = store.Warn, \"the operating", "f.Found = \"the operating",
 			embeddedPkg, "TestDescribe_",
@@ -81,7 +101,7 @@ func ofTheDashboard() []mutant {
 		},
 		{
 			"a list with a range begins with the first message of all", "list.go",
-			"\tr.From = m.from(from.state)\n", "",
+			"m.from(from.state), min(", "0, min(",
 			rootPkg, "TestList_RangeIsReadFromItsBeginning",
 		},
 		{

@@ -103,16 +103,16 @@ func (s *Store) latestOfAll(ctx context.Context, op string, queues []string) ([]
 		return nil, err
 	}
 	asked := make([]int, len(queues)) // how many partitions
-	questions = nil
+	var of []question
 	for i, queue := range queues {
 		if asked[i] = all[i].Partitions; asked[i] == 0 {
 			asked[i] = surveyed
 		}
 		for p := range asked[i] {
-			questions = append(questions, s.ofCopy(op, store.Partition{Queue: queue, Index: p}))
+			of = append(of, s.ofCopy(op, store.Partition{Queue: queue, Index: p}))
 		}
 	}
-	copies, err := s.askSettings(ctx, questions)
+	copies, err := s.askSettings(ctx, of)
 	if err != nil {
 		return nil, err
 	}
