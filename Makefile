@@ -39,8 +39,12 @@ servers-test: ## run what needs a server on Redis 8.0 and Valkey 8.1, too, which
 	  $(GO) test -count=1 -vet=off -timeout 10m -exec $(CURDIR)/.ci/on-servers -skip '$(SERVERLESS)' $(SERVED); fi
 
 .PHONY: lint
-lint: $(LINT) ## check formatting, vet, the linters and the import directions, in every module
-	@set -e; for dir in $(MODULES); do echo "lint $$dir"; (cd $$dir && $(CURDIR)/$(LINT) run ./...); done
+lint: $(LINT) bin/go.work ## check formatting, vet, the linters and the import directions, in every module
+	GOWORK=$(CURDIR)/bin/go.work $(LINT) run $(MODULES:%=./%/...)
+
+# With a workspace one run of the linters looks at all modules, and analyses once what all of them import.
+bin/go.work: Makefile $(MODULES:%=%/go.mod)
+	@mkdir -p bin && rm -f $@ && GOWORK=$(CURDIR)/$@ $(GO) work init $(MODULES)
 
 # With -trimpath the packages that a release consists of are compiled once, for the test of releases
 # and for this. vet checks the types of all packages and their tests; make lint does so on linux.
@@ -117,16 +121,16 @@ bench-scripts: deps ## measure how long each script keeps Redis from others; fai
 	$(GO) test -count=1 -run '^$$' -bench Scripts -benchtime 5x ./store/redisstore
 
 .PHONY: bench-test
-bench-test: deps ## vet and test the benchmark module
-	cd bench && $(GO) vet ./... && $(GO) test -timeout 10m ./...
+bench-test: deps ## test the benchmark module
+	cd bench && $(GO) test -timeout 10m ./...
 
 .PHONY: telemetry-test
-telemetry-test: ## vet and test the modules for metrics and traces, and the alert rules with promtool, which .ci/promtool fetches
-	@set -e; DUEQ_PROMTOOL=$$(.ci/promtool); export DUEQ_PROMTOOL; for dir in $(TELEMETRY); do echo "test $$dir"; (cd $$dir && $(GO) vet ./... && $(GO) test -race -timeout 5m ./...); done
+telemetry-test: ## test the modules for metrics and traces, and the alert rules with promtool, which .ci/promtool fetches
+	@set -e; DUEQ_PROMTOOL=$$(.ci/promtool); export DUEQ_PROMTOOL; for dir in $(TELEMETRY); do echo "test $$dir"; (cd $$dir && $(GO) test -race -timeout 5m ./...); done
 
 .PHONY: examples-test
-examples-test: ## vet the examples, and kill each at every step to see that nothing is lost
-	cd examples && $(GO) vet ./... && $(GO) test -timeout 5m ./...
+examples-test: ## kill each example at every step to see that nothing is lost
+	cd examples && $(GO) test -timeout 5m ./...
 
 .PHONY: release
 release: ## build a release into dist/, without publishing it: make release VERSION=v1.2.3
