@@ -32,6 +32,7 @@ var command = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("dueq-%d", os.Getpid()))
 	cmd := exec.Command("go", "build", "-o", path, "./cmd/dueq")
 	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as the images are built
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", &buildError{err, string(out)}

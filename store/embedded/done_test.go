@@ -12,6 +12,7 @@ import (
 // While the space on the disk is scarce, what ends is removed, or a full disk would not
 // drain.
 func TestHistory_FullDiskKeepsNoMore(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	d.Capacity = smallDisk

@@ -11,6 +11,7 @@ import (
 // What a partition knew of messages that are gone, done or remembered takes no memory once it
 // has forgotten them.
 func TestMemory_OfWhatWasForgottenIsFreed(t *testing.T) {
+	skipIfShort(t)
 	r := newRig(t)
 	r.configure(store.Change{Create: true, Partitions: new(1), History: new(int64(3_600_000)), MaxHistory: new(int64(store.MaxHistory))})
 	const many = 100_000

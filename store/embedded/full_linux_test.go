@@ -43,6 +43,7 @@ func realRig(t *testing.T, dir string) *rig {
 }
 
 func TestPush_FullFileSystemDrainsToEmptyAndAcceptsAgain(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -52,9 +53,6 @@ func TestPush_FullFileSystemDrainsToEmptyAndAcceptsAgain(t *testing.T) {
 		{"small bodies, in batches", 500, 60},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.few == 500 {
-				skipIfShort(t)
-			}
 			t.Parallel()
 			dir := mountSmall(t, smallDisk)
 			r := realRig(t, dir)

@@ -81,6 +81,7 @@ func (r *rig) drain(few int) int {
 }
 
 func TestPush_FullDiskDrainsToEmptyAndAcceptsAgain(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -91,9 +92,6 @@ func TestPush_FullDiskDrainsToEmptyAndAcceptsAgain(t *testing.T) {
 		{"very large bodies", 1, 1 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if tt.few == 500 {
-				skipIfShort(t)
-			}
 			t.Parallel()
 			d := faultdisk.New()
 			d.Capacity = smallDisk
@@ -119,6 +117,7 @@ func TestPush_FullDiskDrainsToEmptyAndAcceptsAgain(t *testing.T) {
 
 // Garbage is merged on a full disk although something of every segment is still needed.
 func TestMerge_FullDiskIsMergedWithLittleOfEachSegmentNeeded(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	d.Capacity = smallDisk
@@ -156,6 +155,7 @@ func TestMerge_FullDiskIsMergedWithLittleOfEachSegmentNeeded(t *testing.T) {
 // Handlers that fail again and again, with the longest texts, do not use up the space that
 // lets messages go.
 func TestSettle_FullDiskWithHandlersThatFail(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	d.Capacity = smallDisk
@@ -220,6 +220,7 @@ func (r *rig) insist(do func() error) {
 // Calls that let messages go, or move them, with the longest names and texts, one at a time
 // and as many as a call may have: what they ask for is enough, or the log would stop.
 func TestSettle_FullDiskHasSpaceForTheLongestCalls(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	d.Capacity = smallDisk

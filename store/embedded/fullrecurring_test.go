@@ -13,6 +13,7 @@ import (
 // A dead letter of an occurrence takes the space of another message. Without it the delivery
 // stays what it was, and nothing of what others need is used up.
 func TestSettle_FullDiskMakesNoLetterUntilThereIsSpace(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	d.Capacity = smallDisk

@@ -54,6 +54,7 @@ func TestOpen_ShortProcessesLeaveASmallStore(t *testing.T) {
 
 // What is left of a store after its peak does not depend on the peak.
 func TestMerge_EmptyStoreIsSmallWhateverItsPeak(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	r := fullRig(t, d)

@@ -10,6 +10,7 @@ import (
 // On a full disk a delivery whose message cannot be stored keeps its lease, and one with nothing
 // new to store is settled all the same.
 func TestNext_FullDiskRefusesWhatIsNew(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	d.Capacity = smallDisk

@@ -20,6 +20,7 @@ func inOrder(o order) []element {
 
 // The orders that are made when a log has been read are those that would have been kept.
 func TestSortAll_MakesTheOrdersThatWouldHaveBeenKept(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	const most = 4*sortShare + 7
 	for _, n := range []int{0, 1, 2, 100, most} {

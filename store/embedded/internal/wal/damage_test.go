@@ -63,6 +63,7 @@ func salvage(t *testing.T, d *faultdisk.Disk) []string {
 // The order and content of frames is right, or an error is found, for every error of one
 // bit or two in frames and note.
 func TestOpen_EveryErrorOfTwoBitsIsFound(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	d := faultdisk.New()
 	r := open(t, d, nil)
@@ -101,6 +102,7 @@ func TestOpen_EveryErrorOfTwoBitsIsFound(t *testing.T) {
 }
 
 func TestReadHeader_EveryErrorOfTwoBitsIsFound(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	header := (&identity{number: 1, oldest: 1}).header()
 	for first := range headerSize * 8 {

@@ -23,6 +23,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// skipIfShort skips a test of one goroutine that takes much processor time, above all under the race
+// detector.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: it takes much processor time")
+	}
+}
+
 var quiet = slog.New(slog.DiscardHandler)
 
 // rig is a log on a disk in memory, and the frames that were read when it was opened.
