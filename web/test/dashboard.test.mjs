@@ -392,6 +392,37 @@ describe("every page", () => {
     await quiet(page);
   });
 
+  test("is painted before its script has run, where the script leaves it", async () => {
+    const boxes = (page) => page.evaluate(() => [...document.querySelectorAll(".bar, .bar :not(circle, path, rect)")].map((e) => {
+      const { x, y, width, height } = e.getBoundingClientRect();
+      return [e.tagName, e.className.baseVal ?? e.className, e.textContent, x, y, width, height].join(" ");
+    }));
+    const page = await open(browser, server, "about:blank#");
+    await page.route("**/v1/events", () => {}); // the page stays unconnected
+    await page.route("**/app-*.js", (route) => route.abort());
+    await page.at("#/consumers");
+    const before = await boxes(page);
+    assert.ok(before.length > 10, before.join("\n"));
+    await page.unroute("**/app-*.js");
+    await page.reload();
+    await page.locator(".bar [aria-current=page]").waitFor();
+    assert.deepEqual(await boxes(page), before);
+    await page.context().close();
+  });
+
+  test("asks for the session, the events and the messages at the same time", async () => {
+    const page = await open(browser, server, "about:blank#");
+    const held = [];
+    await new Promise((resolve) => {
+      void page.route(/\/session|\/v1\//, (route) => (held.length === 3 ? route.continue() : held.push(route) === 3 && resolve()));
+      void page.at("#/queues/webhooks/messages?state=dead");
+    });
+    assert.deepEqual(held.map((route) => new URL(route.request().url()).pathname).toSorted(), ["/session", "/v1/events", "/v1/queues/webhooks/messages"]);
+    for (const route of held) await route.continue();
+    await page.locator("td a.row").first().waitFor();
+    await quiet(page);
+  });
+
   test("asks for the forecasts of all queues at once", async () => {
     const page = await open(browser, server, "about:blank#");
     const asked = [];

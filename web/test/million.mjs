@@ -18,7 +18,8 @@ const { values: flags, positionals } = parseArgs({
 // settleMS is how long a page is watched after it has its contents.
 const settleMS = 1500;
 
-// pages have the address of each page, and what is there when it has its contents.
+// pages have the address of each page, what is there when it has its contents, and of those that read
+// many messages what is there when they have read enough.
 const forecast = `[...document.querySelectorAll(".axis span")].at(0)?.textContent.trim()`;
 const row = `document.querySelector("td a.row")`;
 const finished = `/^(All|The first|\\d[\\d,]* (dead letter|message))/.test([...document.querySelectorAll(".strip [role=status]")].at(-1)?.textContent ?? "")`;
@@ -30,21 +31,21 @@ const pages = (id) => ({
   "messages": ["#/queues/tenant-000/messages", row],
   "messages, scheduled": ["#/queues/tenant-000/messages?state=scheduled", row],
   "messages, a key": ["#/queues/tenant-000/messages?key=report-1", row],
-  "messages, a pattern": ["#/queues/tenant-000/messages?state=scheduled&key=order-ffff*", finished],
+  "messages, a pattern": ["#/queues/tenant-000/messages?state=scheduled&key=order-ffff*", finished, finished],
   "messages, tonight": ["#/queues/tenant-000/messages?state=scheduled&due=12h..13h", row],
   "messages, dead, 503": ["#/queues/tenant-000/messages?state=dead&failure=503", row],
   "message": [`#/queues/tenant-000/messages/${id}`, `document.querySelector(".timeline")`],
-  "dead letters": ["#/queues/tenant-000/dead", `${row} && ${finished}`],
+  "dead letters": ["#/queues/tenant-000/dead", `${row} && ${finished}`, finished],
   "history": ["#/queues/tenant-000/history", row],
-  "recurring": ["#/queues/tenant-000/recurring", `${row} && ${finished}`],
+  "recurring": ["#/queues/tenant-000/recurring", row, finished],
   "consumers of a queue": ["#/queues/tenant-000/consumers", `document.querySelectorAll(".card").length === 2`],
   "consumers": ["#/consumers", row],
   "store": ["#/store", `document.querySelector(".attention li")`],
 });
 
 // observe runs in each page before its scripts.
-function observe(there) {
-  window.seen = { shift: 0, moved: [], busyUntil: 0, ready: 0, requests: 0 };
+function observe(there, finished) {
+  window.seen = { shift: 0, moved: [], busyUntil: 0, ready: 0, finished: 0 };
   new PerformanceObserver((list) => {
     for (const e of list.getEntries()) {
       if (e.hadRecentInput) continue;
@@ -56,23 +57,25 @@ function observe(there) {
     for (const e of list.getEntries()) window.seen.busyUntil = e.startTime + e.duration;
   }).observe({ type: "longtask", buffered: true });
   const look = () => {
-    if (there()) window.seen.ready = performance.now();
+    if (window.seen.ready === 0 && there()) window.seen.ready = performance.now();
+    if (window.seen.ready > 0 && finished()) window.seen.finished = performance.now();
     else requestAnimationFrame(look);
   };
   look();
 }
 
-async function measure(browser, url, [hash, there]) {
+async function measure(browser, url, [hash, there, finished = "true"]) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 860 } });
-  await context.addInitScript(`(${observe})(() => ${there})`);
+  await context.addInitScript(`(${observe})(() => ${there}, () => ${finished})`);
   const page = await context.newPage();
   await calls(url);
   await page.goto(`${url}/${hash}`);
-  await page.waitForFunction(() => window.seen.ready > 0, undefined, { timeout: 60_000 }).catch(() => Promise.reject(new Error(`${hash} has no contents after a minute`)));
+  await page.waitForFunction(() => window.seen.finished > 0, undefined, { timeout: 60_000 }).catch(() => Promise.reject(new Error(`${hash} has no contents after a minute`)));
   await page.waitForTimeout(settleMS);
   const seen = await page.evaluate(() => ({
     paint: performance.getEntriesByName("first-contentful-paint")[0].startTime,
     interactive: Math.max(window.seen.ready, Math.min(window.seen.busyUntil, window.seen.ready + 500)),
+    finished: window.seen.finished,
     shift: window.seen.shift, moved: window.seen.moved,
     requests: performance.getEntriesByType("resource").filter((r) => r.name.includes("/v1/")).length,
   }));
@@ -89,7 +92,7 @@ function report(name, all, redis) {
   const moved = [...new Set(all.flatMap((r) => (r.shift >= 0.001 ? r.moved : [])))].slice(0, 4).join(", ");
   console.log([
     name.padEnd(22), ms(median(all.map((r) => r.paint))), ms(median(all.map((r) => r.interactive))), ms(most(all.map((r) => r.interactive))),
-    most(all.map((r) => r.shift)).toFixed(3).padStart(7), String(most(all.map((r) => r.requests))).padStart(9),
+    ms(median(all.map((r) => r.finished))), most(all.map((r) => r.shift)).toFixed(3).padStart(7), String(most(all.map((r) => r.requests))).padStart(9),
     String(most(all.map((r) => Object.values(r.calls).reduce((n, c) => n + c.count, 0)))).padStart(7),
     ms(longest[1].most / 1e6, 1), longest[0].padEnd(10), ...(redis ? [ms(most(all.map((r) => r.redis.most)) / 1e6, 1)] : []), moved,
   ].join(" ").trimEnd());
@@ -105,7 +108,7 @@ async function run(kind, browser) {
     console.log(`\n${kind}: ${(await lines.next()).value}; load ${loadavg().map((n) => n.toFixed(1)).join(" ")}`);
     const url = (await lines.next()).value;
     const { messages } = await (await fetch(`${url}/v1/queues/tenant-000/messages?state=scheduled&limit=1`)).json();
-    console.log(`${"page".padEnd(22)}    paint     data    worst   shift  requests   calls  longest call${kind === "redis" ? "    in Redis" : ""} (ms)`);
+    console.log(`${"page".padEnd(22)}    paint     data    worst      all   shift  requests   calls  longest call${kind === "redis" ? "    in Redis" : ""} (ms)`);
     for (const [name, page] of Object.entries(pages(messages[0].id))) {
       if (flags.pages && !flags.pages.split(",").includes(name)) continue;
       const all = [];

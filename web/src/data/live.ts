@@ -91,6 +91,9 @@ export function follow(): void {
   }, 1000);
 }
 
+// following reports whether events are read, or will be when the server answers again.
+export const following = (): boolean => source !== undefined;
+
 // hold ends reading events, and keeps what is known as it is.
 export function hold(): void {
   source?.close();

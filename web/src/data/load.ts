@@ -1,6 +1,6 @@
 // Answers of the API that a page needs while it is shown.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { Problem } from "./api";
 
 export interface Loaded<T> {
@@ -10,10 +10,10 @@ export interface Loaded<T> {
 }
 
 // useLoaded calls load whenever one of the values that it depends on changes, and drops answers
-// that have been overtaken.
+// that have been overtaken. The request is on its way before the page is painted.
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, on: readonly unknown[]): Loaded<T> {
   const [state, setState] = useState<Loaded<T>>({ loading: true });
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stop = new AbortController();
     setState((before) => ({ ...before, loading: true }));
     load(stop.signal).then(

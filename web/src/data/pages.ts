@@ -6,22 +6,36 @@ import { api, type Filter, type Message } from "./api";
 export interface Found {
   messages: Message[];
   next?: string;
-  answers: number;
+  examined: number; // at most
+}
+
+// Wanted is a part of a list.
+export interface Wanted {
+  cursor?: string;
+  limit: number; // messages to examine for the first answer
+  most?: number; // and for one of those that follow, where few match; missing: as many
+  rows: number; // that are wanted
+  body_limit?: number;
 }
 
 // mostAnswers is after how many answers without enough matches the reader is asked to go on.
 const mostAnswers = 20;
 
-// collect reads answers until there are enough messages.
-export async function collect(queue: string, filter: Filter, page: { cursor?: string; limit: number; body_limit?: number }, wanted: number, signal: AbortSignal): Promise<Found> {
-  const found: Found = { messages: [], next: page.cursor, answers: 0 };
+// collect reads answers until there are enough messages. It reports what was found by then, in an
+// order in which more is only added behind it.
+export async function collect(queue: string, filter: Filter, { cursor, limit, most = limit, rows, body_limit }: Wanted, signal: AbortSignal, report = (_: Found) => {}): Promise<Found> {
+  const found: Found = { messages: [], next: cursor, examined: 0 };
   const have = new Set<string>();
-  do {
-    const answer = await api.list(queue, filter, { ...page, cursor: found.next }, signal);
-    found.messages.push(...answer.messages.filter((m) => !have.has(m.id)));
-    for (const m of answer.messages) have.add(m.id);
+  for (let answers = 1; ; answers++) {
+    const answer = await api.list(queue, filter, { cursor: found.next, limit, body_limit }, signal);
+    for (const m of answer.messages) {
+      if (!have.has(m.id)) found.messages.push(m);
+      have.add(m.id);
+    }
     found.next = answer.next;
-    found.answers++;
-  } while (found.next && found.messages.length < wanted && found.answers < mostAnswers);
-  return found;
+    found.examined += limit;
+    if (!found.next || found.messages.length >= rows || answers === mostAnswers) return found;
+    report({ ...found, messages: [...found.messages] });
+    limit = Math.min(most, 4 * limit);
+  }
 }

@@ -30,6 +30,13 @@ export async function refreshSession(): Promise<boolean> {
   }
 }
 
+// askSession asks until the server has answered.
+export function askSession(): void {
+  void refreshSession().then((answered) => answered || setTimeout(askSession, retryMS));
+}
+
+const retryMS = 2000;
+
 export async function signIn(token: string): Promise<void> {
   session.value = await api.signIn(token);
 }

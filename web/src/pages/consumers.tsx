@@ -84,7 +84,7 @@ export function Consumers() {
 export function QueueConsumers({ queue }: { queue: string }) {
   const tick = useTick(refreshMS, connection.value === "held");
   const members = useLoaded((signal) => api.members(queue, signal), [queue, tick]);
-  const held = useLoaded((signal) => collect(queue, { state: "leased" }, { limit: mostHeld }, mostHeld, signal), [queue, tick]);
+  const held = useLoaded((signal) => collect(queue, { state: "leased" }, { limit: mostHeld, rows: mostHeld }, signal), [queue, tick]);
   const settings = useLoaded((signal) => api.queue(queue, signal), [queue]);
   const all = members.value?.members;
   return (

@@ -1,12 +1,11 @@
 // The frame around every page.
 
 import { useEffect } from "preact/hooks";
-import { connection, follow, hold, known, queues } from "../data/live";
+import { connection, follow, following, hold, known, queues } from "../data/live";
 import { href, route } from "../data/router";
-import { outdated, refreshSession, session, signOut } from "../data/session";
-import { refreshStore } from "../data/store";
+import { outdated, session, signOut } from "../data/session";
 import { Dialogs, Toasts } from "../parts/dialog";
-import { listenToKeys, showKeys } from "../parts/keys";
+import { showKeys } from "../parts/keys";
 import { Empty } from "../parts/small";
 import { Consumers, QueueConsumers } from "./consumers";
 import { DeadLetters } from "./dead";
@@ -22,24 +21,19 @@ import { SignIn } from "./signin";
 export function Dashboard() {
   const who = session.value;
   useEffect(() => {
-    const ask = () => void refreshSession().then((answered) => answered || setTimeout(ask, 2000));
-    ask();
-    listenToKeys();
-  }, []);
-  useEffect(() => {
-    if (who) {
-      if (route.peek().path.length === 0) void refreshStore(); // the overview has its findings at the top
-      follow();
-    } else if (who === null) hold();
+    if (who && !following()) follow();
+    else if (who === null) hold();
   }, [who === undefined, who === null, who?.name]);
   if (who === null) return <SignIn />;
+  const ready = who !== undefined && known.value;
   return (
     <>
       <a class="skip" href="#main" onClick={skip}>Skip to content</a>
       <Bar />
       <main class="shell" id="main" tabIndex={-1}>
         <Notices />
-        {who && known.value ? <Page /> : <Waiting />}
+        {!ready && <Waiting />}
+        <div hidden={!ready}><Page /></div>
       </main>
       <Dialogs />
       <Toasts />

@@ -1,6 +1,6 @@
 // The dead letters of a queue, grouped by their last failure.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { api, type FailureGroup, type Filter, type Problem } from "../data/api";
 import { count, plural } from "../data/format";
 import { toProblem } from "../data/load";
@@ -13,10 +13,10 @@ import { Empty, Instant, ProblemNotice } from "../parts/small";
 import { QueueHead } from "../parts/tabs";
 import { visible } from "../parts/body";
 
-const perAnswer = 500;
+const perAnswer = 1000;
 // mostAnswers is how many dead letters are read (in units of perAnswer) until the reader is asked to
 // go on.
-const mostAnswers = 40;
+const mostAnswers = 20;
 
 // Read has the groups when all were read: rows that come, grow and change places while they are
 // looked at cannot be clicked.
@@ -49,7 +49,7 @@ export function DeadLetters({ queue }: { queue: string }) {
   const [read, setRead] = useState<Read>({ groups: [], examined: 0, busy: true });
   const [again, setAgain] = useState(0);
   const [rounds, setRounds] = useState(1);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stop = new AbortController();
     setRead((r) => ({ ...r, examined: 0, busy: true }));
     readAll(queue, text, rounds * mostAnswers, stop.signal, setRead).catch((error: unknown) => {

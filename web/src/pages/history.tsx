@@ -23,7 +23,7 @@ export function History({ queue }: { queue: string }) {
   const cursor = route.value.query.get("cursor") ?? undefined;
   const filter: Filter = { state: "done", ended };
   const settings = useLoaded((signal) => api.queue(queue, signal), [queue, again]);
-  const page = useLoaded((signal) => collect(queue, filter, { cursor, limit: perPage }, perPage, signal), [queue, ended, cursor, tick, again]);
+  const page = useLoaded((signal) => collect(queue, filter, { cursor, limit: perPage, rows: perPage }, signal), [queue, ended, cursor, tick, again]);
   const s = settings.value?.settings;
   const messages = page.value?.messages;
   const kept = queues.value.get(queue)?.done ?? 0;

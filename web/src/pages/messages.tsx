@@ -1,6 +1,6 @@
 // The messages of a queue: by state, with a filter, page by page.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { api, states, type Filter, type Message, type State } from "../data/api";
 import { bytes, compact, count, plural } from "../data/format";
 import { queues } from "../data/live";
@@ -15,9 +15,10 @@ import { Empty, Instant, ProblemNotice, StateName } from "../parts/small";
 import { QueueHead } from "../parts/tabs";
 import type { Problem } from "../data/api";
 
-// rowsWanted is how many messages a page shows, and perPage how many the server examines for an answer.
+// rowsWanted is how many messages a page shows at first, and perAnswer how many the server examines
+// for an answer at most.
 const rowsWanted = 50;
-const perPage = 500;
+const perAnswer = 1000;
 const bodyLimit = 160;
 
 export function filterOf(query: URLSearchParams): Filter {
@@ -35,16 +36,17 @@ export function filterOf(query: URLSearchParams): Filter {
 // find reads answers until there are enough matches. Without a filter one answer is enough, and so
 // it is for a key that is no pattern: at most one message that is not dead or done has it, and the
 // server finds it among any number.
-async function find(queue: string, filter: Filter, cursor: string | undefined, signal: AbortSignal): Promise<Found> {
+async function find(queue: string, filter: Filter, cursor: string | undefined, signal: AbortSignal, report: (f: Found) => void): Promise<Found> {
   const names = Object.entries(filter).filter(([name, value]) => name !== "state" && value !== undefined).map(([name]) => name);
   let first: Message | undefined;
   if (!cursor && names.join() === "key" && !/[*?[\\]/.test(filter.key!)) {
     const one = await byKey(queue, filter.key!, signal);
     if (one && (!filter.state || one.state === filter.state)) first = one;
-    if (filter.state !== "dead" && filter.state !== "done" && (filter.state || first)) return { messages: first ? [first] : [], answers: 0 };
+    if (filter.state !== "dead" && filter.state !== "done" && (filter.state || first)) return { messages: first ? [first] : [], examined: 0 };
   }
-  const found = await collect(queue, filter, { cursor, limit: names.some((name) => !atTime.has(name)) ? perPage : rowsWanted, body_limit: bodyLimit }, rowsWanted, signal);
-  return first ? { ...found, messages: [first, ...found.messages.filter((m) => m.id !== first.id)] } : found;
+  const behind = (f: Found) => (first ? { ...f, messages: [first, ...f.messages.filter((m) => m.id !== first.id)] } : f);
+  const most = names.some((name) => !atTime.has(name)) ? perAnswer : rowsWanted;
+  return behind(await collect(queue, filter, { cursor, limit: rowsWanted, most, rows: rowsWanted, body_limit: bodyLimit }, signal, (f) => report(behind(f))));
 }
 
 // atTime are the parts of a filter that the store finds without reading other messages.
@@ -70,33 +72,43 @@ export function Messages({ queue }: { queue: string }) {
   const [busy, setBusy] = useState(false);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [again, setAgain] = useState(0);
-  useEffect(() => {
+  const [rows, setRows] = useState(rowsWanted);
+  const [examined, setExamined] = useState(0);
+  useLayoutEffect(() => {
     const stop = new AbortController();
     setBusy(true);
-    find(queue, filter, cursor, stop.signal).then(
+    setExamined(0);
+    setRows(rowsWanted);
+    const report = (f: Found) => {
+      setExamined(f.examined);
+      if (f.messages.length > 0) setFound(f); // until then what was found before stays
+    };
+    find(queue, filter, cursor, stop.signal, report).then(
       (f) => (setFound(f), setProblem(undefined), setBusy(false), setSelected(new Set())),
       (error: unknown) => stop.signal.aborted || (setProblem(toProblem(error)), setBusy(false)),
     );
     return () => stop.abort();
   }, [queue, wanted, again]);
   const reload = () => setAgain((n) => n + 1);
+  const partly = busy && examined > 0; // what follows the rows would be pushed down by more of them
   return (
     <>
       <QueueHead queue={queue} page="messages" />
       <section class="card flush">
-        <States queue={queue} chosen={filter.state} reload={reload} />
+        <States queue={queue} chosen={filter.state} reload={reload} status={partly ? `Reading… ${count(examined)} examined` : ""} />
         <Filters query={query} state={filter.state} />
         <ProblemNotice problem={problem} retry={reload} />
         {mayAdmin.value && <Selection queue={queue} filter={filter} selected={selected} found={found} done={reload} />}
-        {found && found.messages.length > 0 && <Table queue={queue} messages={sorted(found.messages, by)} by={by} selected={selected} select={setSelected} />}
+        {found && found.messages.length > 0 && <Table queue={queue} messages={sorted(found.messages, by).slice(0, rows)} by={by} selected={selected} select={setSelected} />}
+        {found && found.messages.length > rows && !partly && <p class="strip"><button onClick={() => setRows(found.messages.length)}>Show all {count(found.messages.length)} of this page</button></p>}
         {found && found.messages.length === 0 && <Nothing queue={queue} filter={filter} found={found} />}
-        {(found || problem) && <Pager found={found} cursor={cursor} busy={busy} by={by} />}
+        {(found || problem) && !partly && <Pager found={found} cursor={cursor} busy={busy} by={by} />}
       </section>
     </>
   );
 }
 
-function States({ queue, chosen, reload }: { queue: string; chosen?: State; reload: () => void }) {
+function States({ queue, chosen, reload, status }: { queue: string; chosen?: State; reload: () => void; status: string }) {
   const q = queues.value.get(queue);
   const to = (state?: State) => href(["queues", queue, "messages"], { ...Object.fromEntries(route.value.query), cursor: undefined, state });
   return (
@@ -109,7 +121,7 @@ function States({ queue, chosen, reload }: { queue: string; chosen?: State; relo
           </a>
         ))}
       </nav>
-      <button onClick={reload}>Refresh</button>
+      <div class="actions"><span class="muted" role="status">{status}</span><button onClick={reload}>Refresh</button></div>
     </header>
   );
 }
@@ -260,7 +272,7 @@ function Preview({ message: m }: { message: Message }) {
 }
 
 function Nothing({ queue, filter, found }: { queue: string; filter: Filter; found: Found }) {
-  if (found.next) return <Empty title="No match so far">{`${count(found.answers * perPage)} messages were examined.`}</Empty>;
+  if (found.next) return <Empty title="No match so far">{`${count(found.examined)} messages were examined.`}</Empty>;
   const server = `${location.origin}${location.pathname}`;
   return (
     <Empty title={filter.state ? `No ${filter.state} message here` : "No message here"}>

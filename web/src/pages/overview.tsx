@@ -1,9 +1,9 @@
 // All queues: what needs attention first, then how they are doing.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { mostForecasts, mostNamed, type QueueState } from "../data/api";
 import { compact, count, plural, rate, span } from "../data/format";
-import { connection, queues, series, totals } from "../data/live";
+import { connection, known, queues, series, totals } from "../data/live";
 import { useTick } from "../data/load";
 import { asked, refreshStore, store } from "../data/store";
 import { change, href, route } from "../data/router";
@@ -54,16 +54,15 @@ const storeRefreshMS = 60_000;
 
 export function Overview() {
   const tick = useTick(storeRefreshMS, connection.value === "held");
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (tick > 0 || !store.peek()) void refreshStore();
   }, [tick]);
   const all = [...queues.value.values()];
-  if (all.length === 0) return <NoQueues />;
-  if (!asked.value) return null; // what is wrong with the store would push the rest down
+  if (known.value && all.length === 0) return <NoQueues />;
   const t = totals.value;
   const named = all.length > mostForecasts ? [...all].sort((a, b) => b.scheduled - a.scheduled).slice(0, mostNamed).map((q) => q.queue).sort() : [];
   return (
-    <>
+    <div hidden={!asked.value}>{/* what is wrong with the store would push the rest down */}
       <h1 class="sr">Overview</h1>
       <div class="tiles">
         <div class="tile"><span class="state" data-state="scheduled">scheduled</span><b title={count(t.scheduled)}>{compact(t.scheduled)}</b></div>
@@ -78,7 +77,7 @@ export function Overview() {
         <div class="half even"><Plot title="Throughput, per second" series={series("")} format={rate} lines={throughput} /></div>
         <QueueTable all={all} />
       </div>
-    </>
+    </div>
   );
 }
 

@@ -1,6 +1,6 @@
 // The recurring messages of a queue: when each is due next, and on which schedule.
 
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { api, type Message, type Problem } from "../data/api";
 import { count, goSpan, plural } from "../data/format";
 import { toProblem } from "../data/load";
@@ -12,9 +12,9 @@ import { attempt } from "../parts/dialog";
 import { Empty, Instant, ProblemNotice, StateName } from "../parts/small";
 import { QueueHead } from "../parts/tabs";
 
-const perAnswer = 500;
+const perAnswer = 1000;
 // mostAnswers is how many messages are read (in units of perAnswer) until the reader is asked to go on.
-const mostAnswers = 40;
+const mostAnswers = 20;
 
 interface Read {
   series: Message[];
@@ -30,9 +30,9 @@ export function Recurring({ queue }: { queue: string }) {
   const [read, setRead] = useState<Read>(nothing);
   const [again, setAgain] = useState(0);
   const [rounds, setRounds] = useState(1);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const stop = new AbortController();
-    setRead((r) => ({ ...r, busy: true }));
+    setRead((r) => ({ ...r, examined: 0, busy: true }));
     readAll(queue, rounds * mostAnswers, stop.signal, setRead).catch((error: unknown) => {
       if (!stop.signal.aborted) setRead((r) => ({ ...r, busy: false, problem: toProblem(error) }));
     });
@@ -46,14 +46,14 @@ export function Recurring({ queue }: { queue: string }) {
       <QueueHead queue={queue} page="recurring" />
       <section class="card flush">
         <header>
-          <h2>{read.busy && read.series.length === 0 ? "Recurring messages" : plural(read.series.length, "recurring message")}</h2>
+          <h2>{read.busy && read.series.length === 0 ? "Recurring messages" : plural(read.series.length, "recurring message") + (read.busy ? " so far" : "")}</h2>
           <div class="actions">
             <input data-filter aria-label="Filter by key or schedule" placeholder="Filter by key or schedule  /" value={text} onInput={(e) => change({ name: e.currentTarget.value || undefined }, true)} />
             <button onClick={reload}>Refresh</button>
           </div>
         </header>
         <div class="strip">
-          <span class="muted grow" role="status">{read.busy ? "Reading…" : read.next ? `The first ${count(read.examined)} messages, in the order of their due times, were examined` : "All messages were examined"}</span>
+          <span class="muted grow" role="status">{read.busy ? `Reading…${read.examined > 0 ? ` ${count(read.examined)} messages were examined` : ""}` : read.next ? `The first ${count(read.examined)} messages, in the order of their due times, were examined` : "All messages were examined"}</span>
           {read.next && !read.busy && <button onClick={() => setRounds((n) => 2 * n)}>Read on</button>}
         </div>
         <ProblemNotice problem={read.problem} retry={reload} />
@@ -65,14 +65,17 @@ export function Recurring({ queue }: { queue: string }) {
   );
 }
 
-async function readAll(queue: string, most: number, signal: AbortSignal, report: (r: Read) => void): Promise<void> {
+async function readAll(queue: string, most: number, signal: AbortSignal, report: (next: (before: Read) => Read) => void): Promise<void> {
   const found = new Map<string, Message>();
   let next: string | undefined;
   for (let n = 1; n <= most; n++) {
     const page = await api.list(queue, { recurring: true }, { cursor: next, limit: perAnswer }, signal);
     for (const m of page.messages) if (m.state !== "dead" && m.state !== "done") found.set(m.id, m);
     next = /^[de]/.test(page.next ?? "") ? undefined : page.next; // dead and done ones have no next time
-    if (!next || n === most) return report({ series: [...found.values()], examined: n * perAnswer, next, busy: false });
+    const series = [...found.values()], examined = n * perAnswer;
+    if (!next || n === most) return report(() => ({ series, examined, next, busy: false }));
+    // Rows are only added. When all is read again, what is shown stays until there is more.
+    report((before) => ({ series: series.length < before.series.length ? before.series : series, examined, busy: true }));
   }
 }
 
