@@ -81,10 +81,14 @@ type Record struct {
 	Failures    int               `json:"failures,omitzero"`     // deliveries that failed, since the last redrive or occurrence
 	Snoozes     int               `json:"snoozes,omitzero"`      // deliveries that were snoozed, likewise
 	LastFailure string            `json:"last_failure,omitzero"`
-	Cancelling  bool              `json:"cancelling,omitzero"` // leased, and its holder has been asked to stop
-	Holder      string            `json:"holder,omitzero"`     // leased: ClaimRequest.Consumer of its holder; "" if that is not known
-	Ending      Ending            `json:"ending,omitzero"`     // done: how it ended
-	Repeat      string            `json:"repeat,omitzero"`
+	// RecentFailures are the last deliveries that ended with a failure text, the newest first: at
+	// most MaxRecentFailures since the last occurrence. LastFailure is the text of the first; the
+	// others are cut to MaxOlderFailure bytes.
+	RecentFailures []Failure `json:"recent_failures,omitzero"`
+	Cancelling     bool      `json:"cancelling,omitzero"` // leased, and its holder has been asked to stop
+	Holder         string    `json:"holder,omitzero"`     // leased: ClaimRequest.Consumer of its holder; "" if that is not known
+	Ending         Ending    `json:"ending,omitzero"`     // done: how it ended
+	Repeat         string    `json:"repeat,omitzero"`
 	// Letter is set for what became of an occurrence of a recurring message that failed for good:
 	// Key is the one of that message, which the letter does not hold.
 	Letter    bool      `json:"letter,omitzero"`
@@ -92,6 +96,13 @@ type Record struct {
 	// DedupID and Remember are those of the Message, while it is live.
 	DedupID  DedupID `json:"dedup_id,omitzero"`
 	Remember int64   `json:"remember,omitzero"`
+}
+
+// Failure is a delivery that ended with a text: one that failed, was snoozed or whose lease ran out.
+type Failure struct {
+	At      int64  `json:"at,omitzero"` // when it ended
+	Attempt int    `json:"attempt,omitzero"`
+	Text    string `json:"text,omitzero"`
 }
 
 // Delivery is a message handed to a consumer.

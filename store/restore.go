@@ -21,7 +21,7 @@ func (r RestoreRequest) Validate() error {
 			return err
 		}
 		m := r.Messages[i].Message()
-		total += m.Size() + len(r.Messages[i].LastFailure)
+		total += m.Size() + r.Messages[i].failureSize()
 	}
 	if total > MaxBatchBytes && len(r.Messages) > 1 {
 		return tooLarge("messages", total, MaxBatchBytes)
@@ -80,8 +80,38 @@ func (r *Record) validateNumbers() error {
 			return Outside(n.field, n.value, "0 to %d", n.most)
 		}
 	}
+	return r.validateFailures()
+}
+
+func (r *Record) validateFailures() error {
 	if len(r.LastFailure) > MaxFailure {
 		return Over("last failure", "bytes", len(r.LastFailure), MaxFailure)
 	}
+	if len(r.RecentFailures) > MaxRecentFailures {
+		return Over("recent failures", "deliveries", len(r.RecentFailures), MaxRecentFailures)
+	}
+	for i, f := range r.RecentFailures {
+		switch {
+		case i == 0 && f.Text != r.LastFailure:
+			return Invalid("recent failures", "the first is %s, the last failure %s", quote(f.Text), quote(r.LastFailure))
+		case f.At < 0 || f.At > MaxInstant:
+			return Outside("recent failures: at", f.At, "0 to %d", MaxInstant)
+		case f.Attempt < 0 || f.Attempt > r.Attempt:
+			return Outside("recent failures: attempt", int64(f.Attempt), "0 to %d", r.Attempt)
+		case i > 0 && len(f.Text) > MaxOlderFailure:
+			return Over("recent failures: text", "bytes", len(f.Text), MaxOlderFailure)
+		}
+	}
 	return nil
+}
+
+// failureSize returns how many bytes the failure texts take.
+func (r *Record) failureSize() int {
+	size := len(r.LastFailure)
+	for i, f := range r.RecentFailures {
+		if i > 0 {
+			size += len(f.Text)
+		}
+	}
+	return size
 }

@@ -113,7 +113,7 @@ func testMoves(t *testing.T, url string) {
 	from, through, to := onFile(t), &session{t: t, env: map[string]string{"DUEQ_STORE": url}}, onFile(t)
 	from.fill(false)
 	want := from.export()
-	for _, text := range []string{`"state":"waiting"`, `"state":"dead"`, `"state":"done"`, `"failures":1`, `"snoozes":1`, `"dedup_id"`, `"repeat"`, `"expiry"`, `"body_base64":"/wAB"`, `503`} {
+	for _, text := range []string{`"state":"waiting"`, `"state":"dead"`, `"state":"done"`, `"failures":1`, `"snoozes":1`, `"recent_failures":[{"at":1`, `"dedup_id"`, `"repeat"`, `"expiry"`, `"body_base64":"/wAB"`, `503`} {
 		if !strings.Contains(want, text) {
 			t.Errorf("the export has no %s", text)
 		}

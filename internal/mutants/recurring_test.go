@@ -79,12 +79,12 @@ func ofRecurring() []mutant {
 		},
 		{
 			"less space is asked for than a letter takes", embeddedDir + "ahead.go",
-			"size += messageSize + int(e.stored.size) + max(", "size += int(e.stored.size) + max(",
+			"size += messageSize + int(e.stored.size) + ", "size += int(e.stored.size) + ",
 			embeddedPkg, "TestSettle_LetterTakesNoMoreThanWasAskedFor",
 		},
 		{
 			"no space is asked for the failure text of a letter", embeddedDir + "ahead.go",
-			" + max(len(r.Items[i].Failure), len(e.past().failure))", " + 0*max(len(r.Items[i].Failure), len(e.past().failure))",
+			" + len(r.Items[i].Failure) + len(e.past().texts)", "",
 			embeddedPkg, "TestSettle_LetterTakesNoMoreThanWasAskedFor",
 		},
 	}
@@ -101,7 +101,12 @@ func ofRecurringInRedis() []mutant {
 		},
 		{
 			"a letter does not keep the failure text of before", scriptsDir + "part.lua",
-			"  if text == '' then text = h and redis.call('HGET', KEYS[1], 'f:' .. id) or '' end\n", "",
+			"local texts = text == '' and before or text ~= ''", "local texts = text ~= ''",
+			redisPkg, suite,
+		},
+		{
+			"a letter has only the newest failure text", scriptsDir + "part.lua",
+			"texts_with(before, clock_now,", "texts_with(nil, clock_now,",
 			redisPkg, suite,
 		},
 		{

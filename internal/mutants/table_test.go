@@ -9,7 +9,7 @@ func mistakes() []mutant {
 		ofRemembering(), ofRememberingInRedis(), ofRetention(), ofRetentionInRedis(), ofTheHistory(), ofTheHistoryInRedis(),
 		ofDeleting(), ofDeletingInRedis(), ofSkipping(), ofRecurring(), ofRecurringInRedis(), ofNext(), ofNextInRedis(), ofSchedules(), ofOccurrences(),
 		ofSlots(), ofWorkers(), ofSilence(), ofIdleMaps(), ofDuties(), ofTelemetry(), ofTheCommand(), ofPushing(), ofEvents(), ofForecasts(), ofRemoteStores(), ofTheServer(), ofGrowing(), ofTheDashboard(),
-		ofTransfers(), ofMigrations(), ofReleases(), ofSucceeding(),
+		ofTransfers(), ofMigrations(), ofReleases(), ofSucceeding(), ofTheFailures(),
 	)
 }
 

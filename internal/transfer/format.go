@@ -60,6 +60,7 @@ type message struct {
 	Failures    int               `json:"failures,omitzero"`
 	Snoozes     int               `json:"snoozes,omitzero"`
 	LastFailure string            `json:"last_failure,omitzero"`
+	Recent      []store.Failure   `json:"recent_failures,omitzero"`
 	Ending      store.Ending      `json:"ending,omitzero"`
 	Repeat      string            `json:"repeat,omitzero"`
 	Letter      bool              `json:"letter,omitzero"`
@@ -71,7 +72,7 @@ type message struct {
 func newMessage(r *store.Record) message {
 	m := message{
 		ID: r.ID, State: r.State, At: r.At, Key: r.Key, Headers: r.Headers, MaxAttempts: r.MaxAttempts, Expiry: r.Expiry,
-		Attempt: r.Attempt, Earlier: r.Earlier, Failures: r.Failures, Snoozes: r.Snoozes, LastFailure: r.LastFailure,
+		Attempt: r.Attempt, Earlier: r.Earlier, Failures: r.Failures, Snoozes: r.Snoozes, LastFailure: r.LastFailure, Recent: r.RecentFailures,
 		Ending: r.Ending, Repeat: r.Repeat, Letter: r.Letter, Suspicion: r.Suspicion, DedupID: r.DedupID, Remember: r.Remember,
 	}
 	if r.BodySize > len(r.Body) {
@@ -97,7 +98,7 @@ func readable(body []byte) bool {
 func (m *message) record() (store.Record, error) {
 	r := store.Record{
 		ID: m.ID, State: m.State, At: m.At, Key: m.Key, Headers: m.Headers, MaxAttempts: m.MaxAttempts, Expiry: m.Expiry,
-		Attempt: m.Attempt, Earlier: m.Earlier, Failures: m.Failures, Snoozes: m.Snoozes, LastFailure: m.LastFailure,
+		Attempt: m.Attempt, Earlier: m.Earlier, Failures: m.Failures, Snoozes: m.Snoozes, LastFailure: m.LastFailure, RecentFailures: m.Recent,
 		Ending: m.Ending, Repeat: m.Repeat, Letter: m.Letter, Suspicion: m.Suspicion, DedupID: m.DedupID, Remember: m.Remember,
 	}
 	switch {

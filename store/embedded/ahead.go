@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
@@ -214,7 +215,7 @@ func (p *partition) lettersSizeLocked(r *store.SettleRequest) int {
 			continue
 		}
 		if e := p.held(r.Items[i].Receipt); e != nil && e.parts(r.Verdict, &r.Items[i]) {
-			size += messageSize + int(e.stored.size) + max(len(r.Items[i].Failure), len(e.past().failure))
+			size += messageSize + int(e.stored.size) + failurelog.MaxHead + len(r.Items[i].Failure) + len(e.past().texts)
 		}
 	}
 	return size

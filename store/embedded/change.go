@@ -1,8 +1,7 @@
 package embedded
 
 import (
-	"strings"
-
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -237,20 +236,26 @@ func (p *partition) begin(e *entry) {
 	e.extra().begun = true
 }
 
-// note replaces the history of a message.
+// note replaces the history of a message. While space is scarce only the newest failure text is kept.
 func (p *partition) note(e *entry, past history) {
+	if newest, alone := failurelog.Newest(past.texts); !alone && p.journal.scarce() {
+		past.texts = failurelog.With("", newest)
+	}
 	p.journal.noted(e, past)
 	p.queue.store.live.noted(e, past)
 	e.extra().history = past
 }
 
-// shorten cuts the failure text of a message that is about to be logged again.
+// shorten leaves of the failure texts of a message that is about to be logged again the beginning of
+// the newest.
 func (p *partition) shorten(e *entry) {
 	past := e.past()
-	if len(past.failure) <= scarceText {
+	newest, alone := failurelog.Newest(past.texts)
+	if alone && len(newest.Text) <= scarceText {
 		return
 	}
-	past.failure = strings.Clone(shortText(past.failure))
+	newest.Text = shortText(newest.Text)
+	past.texts = failurelog.With("", newest)
 	p.queue.store.live.noted(e, past)
 	e.extra().history = past
 }

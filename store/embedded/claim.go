@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -98,7 +99,7 @@ func (p *partition) ranOut(e *entry, now instant) {
 		p.fail(e, lost, leaseRanOut, now.ms+store.CrashDelay(e.id, e.attempt(), failures), now)
 		return
 	}
-	past := e.past().and(lost, leaseRanOut)
+	past := e.past().and(lost, leaseRanOut, now)
 	past.suspicion = max(past.suspicion, store.Suspect)
 	p.note(e, past)
 	p.schedule(e, now.ms)
@@ -107,7 +108,7 @@ func (p *partition) ranOut(e *entry, now instant) {
 // fail ends a delivery as a failure: the message becomes due again, or dead if that was its
 // last attempt.
 func (p *partition) fail(e *entry, how ending, text string, due int64, now instant) store.Code {
-	past := e.past().and(how, text)
+	past := e.past().and(how, text, now)
 	past.failures++
 	past.suspicion = store.Unsuspected
 	if how == lost {
@@ -126,12 +127,18 @@ func (p *partition) fail(e *entry, how ending, text string, due int64, now insta
 }
 
 // and returns the history with one more delivery.
-func (h history) and(how ending, text string) history {
+func (h history) and(how ending, text string, now instant) history {
 	h.deliveries++
 	h.ended = how
-	if text != "" {
-		h.failure = text
+	if text == "" {
+		return h
 	}
+	return h.with(text, now)
+}
+
+// with returns the history with a text of its last delivery.
+func (h history) with(text string, now instant) history {
+	h.texts = failurelog.With(h.texts, store.Failure{At: now.ms, Attempt: int(h.deliveries), Text: text})
 	return h
 }
 
@@ -225,10 +232,8 @@ func (p *partition) setAside(e *entry, err error, now instant) {
 // condemn makes a dead letter of a message whose payload cannot be read. Otherwise it
 // would be the first due message of each claim.
 func (p *partition) condemn(e *entry, err error, now instant) {
-	past := e.past()
-	past.failure = err.Error()[:min(len(err.Error()), condemnedMost)]
 	p.count(countDeadLettered)
-	p.note(e, past)
+	p.note(e, e.past().with(err.Error()[:min(len(err.Error()), condemnedMost)], now))
 	p.bury(e, now.ms)
 }
 

@@ -57,7 +57,7 @@ const (
 	callSize     = 1 + 1 + store.MaxCallerName + 10 + 8 + 2 + 1
 	moveSize     = 1 + 16 + 8
 	renewSize    = moveSize + 10
-	noteSize     = 1 + 16 + 4*5 + 2 + 2 // besides the failure text
+	noteSize     = 1 + 16 + 4*5 + 2 + 1 + 8 + 2 // besides the failure text
 	removeSize   = 1 + 16 + rememberSize
 	endSize      = moveSize + 1
 	finishSize   = endSize + 2*(1+16) + rememberSize                   // a message that becomes done, in place of another with its id, and pushes out one
@@ -70,7 +70,7 @@ const (
 	rememberSize = 1 + 16 + 8 + 16
 	messageSize  = 1 + 16 + 2 + 8 + 10 + 3 + 10 + 16 + 25 + 4 + 4 + 3 + removeSize + 17 // one message pushed besides its content, in place of another, and the answer
 	deletedSize  = 32 + 2 + store.MaxQueueName                                          // a queue is deleted
-	scarceText   = 40                                                                   // of a failure text when space is scarce: a third of what a message has of the reserve
+	scarceText   = 40                                                                   // of a failure text when space is scarce: with its time and number less than half of what a message has of the reserve
 	headerSize   = 4                                                                    // a header besides its name and value
 )
 

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -106,13 +107,16 @@ func (r *reader) entry(id store.ID) (*entry, state) {
 
 func appendHistory(b []byte, h history) []byte {
 	b = appendDeliveries(b, h)
-	b = binary.AppendUvarint(b, uint64(len(h.failure)))
-	return append(b, h.failure...)
+	b = binary.AppendUvarint(b, uint64(len(h.texts)))
+	return append(b, h.texts...)
 }
 
 func (r *reader) history() history {
 	h := r.deliveries()
-	h.failure = string(r.bytes(int(r.uvarint())))
+	h.texts = string(r.bytes(int(r.uvarint())))
+	if _, ok := failurelog.Parse(h.texts); !ok {
+		r.fail()
+	}
 	return h
 }
 
@@ -136,25 +140,79 @@ func (r *reader) deliveries() history {
 	return h
 }
 
-// appendNote appends a history, without the failure text if that is known already.
+// What a note says of the failure texts of a message.
+const (
+	textsSame  = 0 // they are as before
+	textsNone  = 1 // there are none
+	textsAlone = 2 // a new one takes the place of all
+	textsAdded = 3 // there is a new one
+	textsAgain = 4 // there is a new one, the same as the newest before
+)
+
+// appendNote appends a history. The failure texts that are known already are left out.
 func appendNote(b []byte, past history, known string) []byte {
 	b = appendDeliveries(b, past)
-	if past.failure == known {
-		return append(b, 0)
+	switch past.texts {
+	case known:
+		return append(b, textsSame)
+	case "":
+		return append(b, textsNone)
 	}
-	b = binary.AppendUvarint(b, uint64(len(past.failure))+1)
-	return append(b, past.failure...)
+	newest, alone := failurelog.Newest(past.texts)
+	before, _ := failurelog.Newest(known)
+	kind := byte(textsAdded)
+	switch {
+	case alone:
+		kind = textsAlone
+	case newest.Text == before.Text:
+		kind = textsAgain
+	}
+	b = binary.BigEndian.AppendUint64(append(b, kind), uint64(newest.At))
+	if kind == textsAgain {
+		return b
+	}
+	b = binary.AppendUvarint(b, uint64(len(newest.Text)))
+	return append(b, newest.Text...)
 }
 
-// note reads what appendNote wrote; same reports that the failure text is the known one.
-func (r *reader) note() (past history, same bool) {
+// noted is what a note says of the failure texts.
+type noted struct {
+	kind byte
+	at   int64
+	text string
+}
+
+func (r *reader) note() (past history, texts noted) {
 	past = r.deliveries()
-	size := r.uvarint()
-	if size == 0 {
-		return past, true
+	texts.kind = r.byte()
+	if texts.kind > textsAgain {
+		r.fail()
 	}
-	past.failure = string(r.bytes(int(size - 1)))
-	return past, false
+	if texts.kind >= textsAlone {
+		texts.at = r.int64()
+	}
+	if texts.kind == textsAlone || texts.kind == textsAdded {
+		texts.text = string(r.bytes(int(r.uvarint())))
+	}
+	return past, texts
+}
+
+// after returns the failure texts of a message that had others before; attempt is the delivery that
+// has ended.
+func (n noted) after(before string, attempt uint32) string {
+	f := store.Failure{At: n.at, Attempt: int(attempt), Text: n.text}
+	switch n.kind {
+	case textsSame:
+		return before
+	case textsNone:
+		return ""
+	case textsAlone:
+		before = ""
+	case textsAgain:
+		newest, _ := failurelog.Newest(before)
+		f.Text = newest.Text
+	}
+	return failurelog.With(before, f)
 }
 
 func appendAnswered(b []byte, op byte, last *call[pushAnswer]) []byte {

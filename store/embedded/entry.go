@@ -71,7 +71,7 @@ type history struct {
 	earlier    uint32 // deliveries of earlier occurrences
 	ended      ending // the last one
 	suspicion  store.Suspicion
-	failure    string // the last text that was given with one
+	texts      string // those that were given with the last ones, as failurelog has them
 }
 
 // ending is how a delivery ended.

@@ -3,6 +3,7 @@ package embedded
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -265,12 +266,16 @@ func TestSettle_DiskFilledByAnotherProgramHasSpaceForTexts(t *testing.T) {
 	t.Parallel()
 	d := faultdisk.New()
 	r := fullRig(t, d)
-	r.push(messages(store.MaxBatch)...)
+	all := messages(store.MaxBatch)
+	for few := range slices.Chunk(all, 10) { // a large push would have made a larger reserve
+		r.push(few...)
+	}
 	r.must(r.care.round(t.Context()))
 	var items []store.Settlement
 	for _, delivery := range r.claimN(store.MaxBatch).Deliveries {
 		items = append(items, store.Settlement{Receipt: delivery.Receipt, Failure: strings.Repeat("f", store.MaxFailure)})
 	}
+	r.reopen(d) // gives back what was allocated ahead
 	d.SetCapacity(d.Used())
 	for _, code := range r.settle(store.Nack, items...) {
 		if code != store.CodeOK {

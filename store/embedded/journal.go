@@ -163,7 +163,7 @@ func (j *journal) noted(e *entry, past history) {
 		return
 	}
 	j.op(opNote, e.id)
-	j.body = appendNote(j.body, past, e.past().failure)
+	j.body = appendNote(j.body, past, e.past().texts)
 }
 
 // counted collects counts until commit, because a batch adds to the same counter many
@@ -240,7 +240,7 @@ type usage struct {
 
 // needed returns about how many bytes of the log a message needs.
 func needed(e *entry) int64 {
-	return int64(e.stored.size) + putOverhead + int64(len(e.past().failure))
+	return int64(e.stored.size) + putOverhead + int64(len(e.past().texts))
 }
 
 func (u *usage) add(e *entry) {
@@ -270,7 +270,7 @@ func (u *usage) ended(e *entry) {
 // noted follows a change of a message's history.
 func (u *usage) noted(e *entry, past history) {
 	if e.stored != (stored{}) {
-		u.bytes.Add(int64(len(past.failure) - len(e.past().failure)))
+		u.bytes.Add(int64(len(past.texts) - len(e.past().texts)))
 	}
 }
 

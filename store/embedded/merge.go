@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
@@ -212,9 +213,9 @@ func (p *partition) putsSize(puts []change, scarce bool) int {
 
 func textSize(e *entry, scarce bool) int {
 	if scarce {
-		return scarceText
+		return failurelog.MaxHead + scarceText
 	}
-	return len(e.past().failure)
+	return len(e.past().texts)
 }
 
 // putAgain rewrites the messages whose only record in the log is that of the frame. When

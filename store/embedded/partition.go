@@ -4,6 +4,7 @@ import (
 	"math"
 	"sync"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -102,13 +103,15 @@ func (p *partition) record(e *entry, content payload, bodyLimit int, now instant
 		Earlier:     int(past.earlier),
 		Failures:    int(past.failures),
 		Snoozes:     int(past.snoozes),
-		LastFailure: past.failure,
 		Cancelling:  e.stopping(),
 		Holder:      p.holders.name(e),
 		Repeat:      e.repeat(),
 		Ending:      e.ending(),
 		Letter:      e.isLetter(),
 		Suspicion:   past.suspicion,
+	}
+	if r.RecentFailures, _ = failurelog.Parse(past.texts); len(r.RecentFailures) > 0 {
+		r.LastFailure = r.RecentFailures[0].Text
 	}
 	if e.state != done {
 		r.DedupID, r.Remember = e.dedup(), e.remember()

@@ -59,8 +59,7 @@ func (p *partition) mendEntry(e *entry, now instant) {
 		p.note(e, past)
 	}
 	if e.keyed() && e.state != dead && p.byKey[e.key()] != e {
-		past.failure = keyTaken
-		p.note(e, past)
+		p.note(e, past.with(keyTaken, now))
 		p.leave(e)
 		e.state, e.at = dead, now.ms
 		p.forgetLease(e)

@@ -26,11 +26,10 @@ type change struct {
 	whole []byte // payload
 	at    int64
 	// expiry is that of opRenew.
-	expiry int64
-	dedup  store.DedupID // of opRemember
-	past   history
-	// sameText says that past is without the failure text, which stays what it was.
-	sameText bool
+	expiry   int64
+	dedup    store.DedupID // of opRemember
+	past     history       // of opNote, without its texts
+	texts    noted
 	counter  counter
 	by       int64
 	totals   *[counters]int64
@@ -85,7 +84,7 @@ func (f *frame) next() (c change, more bool) {
 		c.id, c.at, c.dedup = f.id(), f.int64(), store.DedupID(f.id())
 	case opNote:
 		c.id = f.id()
-		c.past, c.sameText = f.note()
+		c.past, c.texts = f.note()
 	case opCount:
 		c.counter, c.by = counter(f.byte()), int64(f.uvarint())
 		if c.counter >= counters {
@@ -282,8 +281,6 @@ func (p *partition) replayOn(e *entry, c *change, live *usage) {
 
 func (p *partition) replayNote(e *entry, c *change) {
 	past := c.past
-	if c.sameText {
-		past.failure = e.past().failure
-	}
+	past.texts = c.texts.after(e.past().texts, past.deliveries)
 	p.note(e, past)
 }

@@ -1,8 +1,7 @@
 package embedded
 
 import (
-	"strings"
-
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/wal"
 )
@@ -11,7 +10,7 @@ func restoreEffort(r *store.RestoreRequest) effort {
 	e := effort{size: frameSize, use: wal.Add, adds: int64(len(r.Messages))}
 	for i := range r.Messages {
 		m := r.Messages[i].Message()
-		e.size += messageSize + m.Size() + headerSize*len(m.Headers) + len(r.Messages[i].LastFailure)
+		e.size += messageSize + m.Size() + headerSize*len(m.Headers) + len(failurelog.Of(&r.Messages[i]))
 	}
 	return e
 }
@@ -61,7 +60,7 @@ func restored(m *store.Record, message *store.Message) *entry {
 	e.setKeyed(m.Key != "" && !m.Letter)
 	past := history{
 		deliveries: uint32(m.Attempt), earlier: uint32(m.Earlier), failures: uint32(m.Failures), snoozes: uint32(m.Snoozes),
-		suspicion: m.Suspicion, failure: strings.Clone(m.LastFailure),
+		suspicion: m.Suspicion, texts: failurelog.Of(m),
 	}
 	switch {
 	case m.State == store.Done:

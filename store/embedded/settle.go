@@ -50,10 +50,10 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 	case store.Reject:
 		p.reject(e, item.Failure, now)
 	case store.Snooze:
-		p.snooze(e, item.Failure, due)
+		p.snooze(e, item.Failure, due, now)
 	default: // Release
 		p.count(countReleased)
-		p.release(e, item.Failure)
+		p.release(e, item.Failure, now)
 		p.schedule(e, due)
 	}
 	return store.CodeOK
@@ -61,8 +61,8 @@ func (p *partition) settleOne(e *entry, v store.Verdict, item *store.Settlement,
 
 // release ends a delivery without a failure. A suspicion that the message ends processes
 // stays, unless its handler had started: then it has returned.
-func (p *partition) release(e *entry, text string) {
-	past := e.past().and(released, text)
+func (p *partition) release(e *entry, text string, now instant) {
+	past := e.past().and(released, text, now)
 	if e.begun() {
 		past.suspicion = store.Unsuspected
 	}
@@ -71,8 +71,8 @@ func (p *partition) release(e *entry, text string) {
 
 // snooze ends a delivery that its handler postpones. The handler has returned, so a
 // suspicion that the message ends processes is cleared.
-func (p *partition) snooze(e *entry, text string, due int64) {
-	past := e.past().and(snoozed, text)
+func (p *partition) snooze(e *entry, text string, due int64, now instant) {
+	past := e.past().and(snoozed, text, now)
 	past.snoozes++
 	past.suspicion = store.Unsuspected
 	p.count(countSnoozed)
@@ -158,7 +158,7 @@ func (p *partition) part(e *entry, v store.Verdict, item *store.Settlement, now 
 
 // letter returns what becomes of the occurrence under way.
 func (p *partition) letter(e *entry, content payload, item *store.Settlement, how ending, now instant) *entry {
-	past := e.past().and(how, item.Failure)
+	past := e.past().and(how, item.Failure, now)
 	past.failures = min(past.failures+1, uint32(e.maxAttempts))
 	past.suspicion = store.Unsuspected
 	return &entry{
@@ -205,7 +205,7 @@ func (p *partition) extend(e *entry, deadline int64) store.Code {
 }
 
 func (p *partition) reject(e *entry, text string, now instant) {
-	past := e.past().and(rejected, text)
+	past := e.past().and(rejected, text, now)
 	past.failures++
 	past.suspicion = store.Unsuspected
 	p.count(countRejected)

@@ -117,11 +117,14 @@ func TestCheck_FindsEachProblem(t *testing.T) {
 			return r.rdb.HSet(r.ctx(), r.key("side"), "h:00000000000000000000000000", "1 1 n").Err()
 		},
 		"failure without history": func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "f:"+id, "x").Err() },
-		"stop of nobody":          func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "x:"+id, "1").Err() },
-		"tried":                   func(r *rig, _ string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "tried", "7").Err() },
-		"stops":                   func(r *rig, _ string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "stops", "7").Err() },
-		"counter":                 func(r *rig, _ string) error { return r.rdb.HIncrBy(r.ctx(), r.key("side"), "n:sent", 1).Err() },
-		"sentinel":                func(r *rig, _ string) error { return r.rdb.ZRem(r.ctx(), r.key("leased"), "").Err() },
+		"failure texts": func(r *rig, _ string) error {
+			return r.rdb.HSet(r.ctx(), r.key("side"), "f:"+r.dead(), "1 1 9 short").Err()
+		},
+		"stop of nobody": func(r *rig, id string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "x:"+id, "1").Err() },
+		"tried":          func(r *rig, _ string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "tried", "7").Err() },
+		"stops":          func(r *rig, _ string) error { return r.rdb.HSet(r.ctx(), r.key("side"), "stops", "7").Err() },
+		"counter":        func(r *rig, _ string) error { return r.rdb.HIncrBy(r.ctx(), r.key("side"), "n:sent", 1).Err() },
+		"sentinel":       func(r *rig, _ string) error { return r.rdb.ZRem(r.ctx(), r.key("leased"), "").Err() },
 		"foreign receipt": func(r *rig, _ string) error {
 			return r.rdb.ZAdd(r.ctx(), r.key("leased"), redis.Z{Score: 1, Member: "x"}).Err()
 		},

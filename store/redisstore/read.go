@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -68,8 +69,8 @@ func notFound(p store.Partition, ref store.Ref) error {
 	return e
 }
 
-// fillRecord reads what the scripts know of a message; more is its history, its last
-// failure and its cancel request. On an error everything but the record itself is there.
+// fillRecord reads what the scripts know of a message; more is its history, its failure
+// texts and its cancel request. On an error everything but the record itself is there.
 func fillRecord(r *store.Record, id, stored string, more []any) error {
 	var err error
 	if r.ID, err = store.ParseID(id); err != nil {
@@ -83,7 +84,8 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 	if r.State == store.Leased {
 		r.Attempt++
 	}
-	r.LastFailure, r.Cancelling = text(more[1]), text(more[2]) != ""
+	readTexts(r, text(more[1]))
+	r.Cancelling = text(more[2]) != ""
 	got, err := decodeRecord(stored)
 	if err != nil {
 		return err
@@ -91,6 +93,13 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 	r.Key, r.Headers, r.Body = got.key, got.headers, []byte(got.body)
 	r.MaxAttempts, r.Expiry, r.Repeat, r.Letter = got.maxAttempts, got.expiry, got.repeat, got.letter
 	return nil
+}
+
+// readTexts reads failure texts. What cannot be read is for Check to report.
+func readTexts(r *store.Record, texts string) {
+	if r.RecentFailures, _ = failurelog.Parse(texts); len(r.RecentFailures) > 0 {
+		r.LastFailure = r.RecentFailures[0].Text
+	}
 }
 
 // readMemory reads "ms dedup", of a live message. What cannot be read is for Check to report.

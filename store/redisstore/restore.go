@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 )
 
@@ -86,7 +87,7 @@ func restoreArgs(r store.RestoreRequest) []any {
 			args = append(args, m.ID.String(), "done", m.At, pastValue(m, record), m.Key, "", string(m.Ending), "", "", "")
 			continue
 		}
-		args = append(args, m.ID.String(), zsetOf(m.State), m.At, record, keyOf(m), holderOf(m), historyOf(m), m.LastFailure,
+		args = append(args, m.ID.String(), zsetOf(m.State), m.At, record, keyOf(m), holderOf(m), historyOf(m), failurelog.Of(m),
 			rememberedOf(m), string(m.DedupID.AppendTo(nil)))
 	}
 	args[restoreCount], args[restoreLargest] = len(r.Messages), largest
@@ -175,5 +176,6 @@ func pastValue(m *store.Record, record []byte) string {
 		record = record[:len(record)-len(m.Body)]
 	}
 	letter := map[store.Ending]string{store.EndingAcked: "a", store.EndingCancelled: "c", store.EndingExpired: "e"}[m.Ending]
-	return fmt.Sprintf("%s %s %d%s %s%s", historyCounts(m), letter, len(m.LastFailure), size, m.LastFailure, record)
+	texts := failurelog.Of(m)
+	return fmt.Sprintf("%s %s %d%s %s%s", historyCounts(m), letter, len(texts), size, texts, record)
 }

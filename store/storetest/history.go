@@ -175,6 +175,9 @@ func testDoneRecord(g *rig) {
 		g.t.Fatalf("ended at %d, before it was claimed at %d", got.At, before)
 	}
 	want.At = got.At
+	for _, f := range got.RecentFailures {
+		want.RecentFailures = []store.Failure{{At: f.At, Attempt: 1, Text: "first try"}}
+	}
 	g.wantEqual("record", got, want)
 	g.wantEqual("by its key", g.get(byKey("k")), want)
 	g.wantEqual("in the list", g.list(store.Done, 10), []store.Record{want})

@@ -39,7 +39,7 @@ func testPartNack(g *rig) {
 	letter := g.wantState(item.Letter, store.Dead)
 	g.wantEqual("letter", strip(letter), store.Record{
 		ID: item.Letter, Key: "k", BodySize: plain.BodySize, State: store.Dead, MaxAttempts: 2, Attempt: 2, Failures: 2, LastFailure: "no luck",
-		Letter: true,
+		RecentFailures: []store.Failure{{Attempt: 2, Text: "no luck"}, {Attempt: 1, Text: "no luck"}}, Letter: true,
 	})
 	g.wantEqual("body", letter.Body, plain.Body)
 	g.wantEqual("of the key", g.get(byKey("k")).ID, id)

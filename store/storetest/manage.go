@@ -1,10 +1,12 @@
 package storetest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/dueq-dev/dueq/store"
 )
@@ -95,6 +97,9 @@ func deadLetters() []testCase {
 		{"OnlyFailuresUseUpAttempts", "", testOnlyFailuresCount},
 		{"RejectKillsAtOnce", "", testReject},
 		{"FailureTexts", "", testFailureTexts},
+		{"RecentFailures", "", testRecentFailures},
+		{"RecentFailures/Times", manualClock, testRecentFailureTimes},
+		{"RecentFailures/OfTheOccurrenceUnderWay", "", testRecentFailuresOfOccurrence},
 		{"Redrive", "", testRedrive},
 		{"RedriveOfOtherStates", "", testRedriveOnlyDead},
 		{"RedriveAfterADelay", "", testRedriveDelay},
@@ -130,6 +135,7 @@ func testReject(g *rig) {
 	rec := g.wantState(id, store.Dead)
 	g.wantEqual("record", strip(rec), store.Record{
 		ID: id, Key: "k", BodySize: 4, State: store.Dead, MaxAttempts: 20, Attempt: 1, Failures: 1, LastFailure: "rejected",
+		RecentFailures: []store.Failure{{Attempt: 1, Text: "rejected"}},
 	})
 	g.wantEqual("dead", recordIDs(g.list(store.Dead, 10)), []store.ID{id})
 	g.takeNothing("c")
@@ -148,6 +154,79 @@ func testFailureTexts(g *rig) {
 		}
 		g.wantEqual("text", g.get(byID(id)).LastFailure, last)
 	}
+}
+
+func testRecentFailures(g *rig) {
+	id := g.send(attempts(7))
+	long, cut := "a"+strings.Repeat("ü", store.MaxOlderFailure), "a"+strings.Repeat("ü", store.MaxOlderFailure/2-1)
+	var want []store.Failure
+	for i, end := range []struct {
+		verdict store.Verdict
+		text    string
+	}{
+		{store.Nack, "gone by the end"},
+		{store.Nack, "likewise"},
+		{store.Nack, long},
+		{store.Nack, "7 8 9 and\nmore \x00"},
+		{store.Nack, ""},
+		{store.Snooze, "busy"},
+		{store.Nack, "busy"},
+		{store.Reject, long},
+	} {
+		item := store.Settlement{Receipt: g.takeOf(id), Failure: end.text}
+		g.wantCodes(string(end.verdict), g.settleAs(store.SettleRequest{Verdict: end.verdict, Items: []store.Settlement{item}}), store.CodeOK)
+		if len(want) > 0 && want[0].Text == long {
+			want[0].Text = cut
+		}
+		if end.text != "" {
+			want = slices.Insert(want, 0, store.Failure{Attempt: i + 1, Text: end.text})
+		}
+		want = want[:min(len(want), store.MaxRecentFailures)]
+		got := g.get(byID(id))
+		g.wantEqual("recent failures", strip(got).RecentFailures, want)
+		g.wantEqual("in a list", g.list(got.State, 10), []store.Record{got})
+	}
+	rec := g.wantState(id, store.Dead)
+	g.wantEqual("time of the last", rec.RecentFailures[0].At, rec.At)
+	inOrder := slices.IsSortedFunc(rec.RecentFailures, func(a, b store.Failure) int { return cmp.Compare(b.At, a.At) })
+	g.wantEqual("newest first", inOrder, true)
+	g.wantPushed(g.redrive(id), store.CodeOK)
+	g.wantEqual("after a redrive", g.get(byID(id)).RecentFailures, rec.RecentFailures)
+}
+
+func testRecentFailureTimes(g *rig) {
+	g.keepDone(hour, 0)
+	id := g.send()
+	for range 3 {
+		g.fail(id, "no luck")
+		g.pass(time.Second)
+	}
+	g.wantSettled(store.Ack, g.takeOf(id), store.CodeOK)
+	rec := g.wantState(id, store.Done)
+	var before []int64
+	for _, f := range rec.RecentFailures {
+		before = append(before, rec.At-f.At)
+	}
+	g.wantEqual("ms before the end", before, []int64{1000, 2000, 3000})
+}
+
+func testRecentFailuresOfOccurrence(g *rig) {
+	id := g.recur(attempts(5))
+	g.fail(id, "no luck")
+	g.wantEqual("first", len(g.get(byID(id)).RecentFailures), 1)
+	next := store.Settlement{Receipt: g.takeOf(id)}
+	g.wantCodes("again", g.settleAs(store.SettleRequest{Verdict: store.Again, Items: []store.Settlement{next}}), store.CodeOK)
+	g.wantEqual("next", g.get(byID(id)).RecentFailures, []store.Failure(nil))
+	g.fail(id, "no luck")
+	rec := g.get(byID(id))
+	g.wantEqual("attempts", []int{rec.RecentFailures[0].Attempt, len(rec.RecentFailures)}, []int{3, 1})
+}
+
+// fail nacks a message that is due, with a text.
+func (g *rig) fail(id store.ID, text string) {
+	g.t.Helper()
+	item := store.Settlement{Receipt: g.takeOf(id), Failure: text}
+	g.wantCodes("nack", g.settleAs(store.SettleRequest{Verdict: store.Nack, Items: []store.Settlement{item}}), store.CodeOK)
 }
 
 func testRedrive(g *rig) {

@@ -43,8 +43,8 @@ type entry struct {
 	earlier    int         // finished deliveries of earlier occurrences
 	failures   int
 	snoozes    int
-	ending     store.Verdict // how the last delivery ended; "" none, "lost" run out
-	text       string
+	ending     store.Verdict   // how the last delivery ended; "" none, "lost" run out
+	texts      []store.Failure // of this occurrence, the newest first
 	stopping   bool
 	begun      bool   // leased, and its handler was about to run
 	by         string // leased: its holder
@@ -222,7 +222,7 @@ func lastOf(k string, state store.State, of map[store.ID]*entry) *entry {
 }
 
 // end records how a delivery ended. A handler that returned clears its message.
-func (e *entry) end(how store.Verdict, failed int, text string) {
+func (m *model) end(e *entry, how store.Verdict, failed int, text string) {
 	if how != store.Release || e.begun {
 		e.suspicion = store.Unsuspected
 	}
@@ -230,7 +230,7 @@ func (e *entry) end(how store.Verdict, failed int, text string) {
 	e.failures += failed
 	e.ending = how
 	if text != "" {
-		e.text = text
+		e.texts = append([]store.Failure{{At: m.floor(), Attempt: e.deliveries, Text: text}}, e.texts...)
 	}
 }
 
@@ -394,11 +394,11 @@ func (m *model) trim() {
 func (m *model) lose(e *entry) {
 	suspicion := max(e.suspicion, store.Suspect)
 	if !e.begun {
-		e.end("lost", 0, "lease ran out")
+		m.end(e, "lost", 0, "lease ran out")
 		e.suspicion, e.state, e.at = suspicion, store.Scheduled, m.floor()
 		return
 	}
-	e.end("lost", 1, "lease ran out")
+	m.end(e, "lost", 1, "lease ran out")
 	e.suspicion = store.Crashed
 	m.crashed = append(m.crashed, e.ID)
 	due := m.floor() + store.CrashDelay(e.ID, e.deliveries, e.failures)
@@ -482,25 +482,25 @@ func (m *model) settleHeld(e *entry, v store.Verdict, item store.Settlement) sto
 		return m.part(e, v, item)
 	case v == store.Nack:
 		m.counters.Nacked++
-		e.end(v, 1, item.Failure)
+		m.end(e, v, 1, item.Failure)
 		m.failOver(e, m.due(0, item.Delay))
 		if e.state == store.Dead {
 			return store.CodeDead
 		}
 	case v == store.Release:
 		m.counters.Released++
-		e.end(v, 0, item.Failure)
+		m.end(e, v, 0, item.Failure)
 		e.state, e.at, e.begun = store.Scheduled, m.due(0, item.Delay), false
 	case v == store.Again:
 		return m.again(e, item)
 	case v == store.Snooze:
 		m.counters.Snoozed++
-		e.end(v, 0, item.Failure)
+		m.end(e, v, 0, item.Failure)
 		e.snoozes++
 		e.state, e.at, e.begun = store.Scheduled, m.due(0, item.Delay), false
 	case v == store.Reject:
 		m.counters.Rejected++
-		e.end(v, 1, item.Failure)
+		m.end(e, v, 1, item.Failure)
 		m.die(e)
 	}
 	return store.CodeOK
@@ -519,8 +519,8 @@ func (m *model) again(e *entry, item store.Settlement) store.Code {
 		return store.CodeChanged
 	}
 	m.counters.Repeated++
-	e.end(store.Again, 0, "")
-	e.earlier, e.failures, e.snoozes, e.text, e.expiry = e.deliveries, 0, 0, "", 0
+	m.end(e, store.Again, 0, "")
+	e.earlier, e.failures, e.snoozes, e.texts, e.expiry = e.deliveries, 0, 0, nil, 0
 	if next.TTL > 0 {
 		e.expiry = m.ceil() + next.TTL
 	}

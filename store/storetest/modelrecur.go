@@ -16,7 +16,7 @@ func (m *model) declare(e *entry, msg store.Message, due int64) {
 	}
 	e.at = due
 	if e.deliveries > 0 {
-		e.earlier, e.failures, e.snoozes, e.text = e.deliveries, 0, 0, ""
+		e.earlier, e.failures, e.snoozes, e.texts = e.deliveries, 0, 0, nil
 	}
 }
 
@@ -30,7 +30,7 @@ func (m *model) part(e *entry, v store.Verdict, item store.Settlement) store.Cod
 	case item.Next.Repeat != e.Repeat:
 		return store.CodeChanged
 	}
-	e.end(v, 1, item.Failure)
+	m.end(e, v, 1, item.Failure)
 	letter := *e
 	letter.ID, letter.Repeat, letter.letter = item.Letter, "", true
 	letter.DedupID, letter.Remember = store.DedupID{}, 0
@@ -38,7 +38,7 @@ func (m *model) part(e *entry, v store.Verdict, item store.Settlement) store.Cod
 	m.messages[item.Letter] = &letter
 	m.die(&letter)
 	m.counters.Sent++
-	e.earlier, e.failures, e.snoozes, e.text, e.begun = e.deliveries, 0, 0, "", false
+	e.earlier, e.failures, e.snoozes, e.texts, e.begun = e.deliveries, 0, 0, nil, false
 	e.state, e.at = store.Scheduled, due
 	if v == store.Reject {
 		m.counters.Rejected++

@@ -260,6 +260,13 @@ func testRestoreBad(g *rig) {
 		{"earlier", func(r *store.Record) { r.Earlier = 1 }, "1"},
 		{"suspicion", func(r *store.Record) { r.Suspicion = 3 }, "3"},
 		{"last failure", func(r *store.Record) { r.LastFailure = string(make([]byte, store.MaxFailure+1)) }, "1025"},
+		{"recent failures", func(r *store.Record) { r.RecentFailures = make([]store.Failure, 6) }, "6"},
+		{"recent failures", func(r *store.Record) { r.RecentFailures = []store.Failure{{Text: "a"}} }, "last failure"},
+		{"recent failures: at", func(r *store.Record) { r.RecentFailures = []store.Failure{{At: -1}} }, "-1"},
+		{"recent failures: attempt", func(r *store.Record) { r.RecentFailures = []store.Failure{{Attempt: 8}} }, "8 is outside 0 to 0"},
+		{"recent failures: text", func(r *store.Record) {
+			r.RecentFailures = []store.Failure{{}, {Text: string(make([]byte, store.MaxOlderFailure+1))}}
+		}, "201"},
 	} {
 		bad := good
 		b.edit(&bad)

@@ -314,6 +314,11 @@ func (r *trial) adopt(rec store.Record) {
 	if r.near(rec.Expiry, e.expiry) {
 		e.expiry = rec.Expiry
 	}
+	for i, f := range rec.RecentFailures {
+		if i < len(e.texts) && r.near(f.At, e.texts[i].At) {
+			e.texts[i].At = f.At
+		}
+	}
 }
 
 // adoptLeases takes over the deadlines after they were moved to the past.

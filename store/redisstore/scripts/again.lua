@@ -18,7 +18,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls and one for each 128 messages. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those that get another body or TTL. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES partition code clock instant record schedule expiry largest fields fetch receipt history counter remembered remove index donelimits done plan dead held lost wake answer
+-- USES partition code clock instant record schedule expiry largest fields fetch receipt history counter remembered remove index donelimits done texts plan dead held lost wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, cancelled, repeated, longest, before = tonumber(ARGV[1]), 0, 0, 0, wake_first()

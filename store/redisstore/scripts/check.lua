@@ -18,7 +18,7 @@
 -- COST O(n), n <= 250 elements examined, each with at most 9 redis.calls; sums also reads the names of up to 4000 fields. Copies 1 MiB of records and one more at most; where records are long and some are in no zset, a bucket of the hash more
 -- RETRY safe: it changes nothing
 -- EMITS -
--- USES partition record schedule fields fetch receipt history leased state settings index past problems auditmemory audit auditfields sums
+-- USES partition record schedule fields fetch receipt history leased state settings index past texts problems auditmemory audit auditfields sums
 if not partition_layout then
   local rest = redis.call('EXISTS', KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[7], KEYS[8])
   if redis.call('HEXISTS', KEYS[1], 'deleted') == 1 then rest = rest - 1 end

@@ -22,7 +22,7 @@
 -- COST O((n + l + e) log N), N the messages of the partition, n <= 500 handed out, l <= 100 leases put back, e <= 1000 expired; 12 redis.calls, one for each 128 messages, and two for each further due time that 8 of them or more share; at most 5 more for a consumer without an alias, and one for each alias where bounds were lost; 6 and no write when idle; up to 100 more where messages are expired, and up to 101 where messages with keys die; where dead messages are limited 2, and 12 when some, at most 500, are removed; likewise where there is a history, and up to 20 for what becomes done. Copies 1.25 MiB of records at most, or 1 MiB and one larger record; half of that with a history
 -- RETRY safe: the consumer's last number is kept with its receipts, and a repetition returns those that are still leased
 -- EMITS -
--- USES partition clock instant record fields fetch receipt history counter remembered remove index donelimits done plan dead calls leased alias crash leases ready reply deliver
+-- USES partition clock instant record fields fetch receipt history counter remembered remove index donelimits done texts plan dead calls leased alias crash leases ready reply deliver
 clock_read()
 local consumer, number, most, once, tries = 'c:' .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[5] == '1', ARGV[6]
 local ends, sweep_most, longest, version = clock_up + ARGV[4], tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9]

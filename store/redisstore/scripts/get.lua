@@ -9,7 +9,7 @@
 -- KEYS[7] done zset
 -- KEYS[8] past hash
 -- ARGV[1] reference | text | - | an id, or "k:" and a key
--- RETURNS {state, id, at ms, record, history, failure, cancel request, size of a body that was left out, holder of a leased one, for how long it is to be remembered and its dedup id}, state scheduled, ready, leased, dead or done; the history of a done one ends with how it ended, a acked, c cancelled, e expired; what is missing is nil. {} when there is no such message
+-- RETURNS {state, id, at ms, record, history, failure texts, cancel request, size of a body that was left out, holder of a leased one, for how long it is to be remembered and its dedup id}, state scheduled, ready, leased, dead or done; the history of a done one ends with how it ended, a acked, c cancelled, e expired; what is missing is nil. {} when there is no such message
 -- CODES -
 -- COST O(log N), N the messages of the partition; at most 12 redis.calls; copies one record
 -- RETRY safe: it changes nothing

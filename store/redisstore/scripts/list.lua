@@ -13,7 +13,7 @@
 -- ARGV[3] body limit | int | bytes | of each body, from 0
 -- ARGV[4] score | int | - | of the last one seen, or the least of those wanted; empty: from the beginning
 -- ARGV[5] member | text | - | the last one seen; empty: all with the score are wanted
--- RETURNS {more, then for each: member, score, record with its body cut, whole body's bytes, history, failure, cancel request, holder of a leased one, for how long it is to be remembered and its dedup id}; the score is a time, ms, that of a leased one with the alias of its holder; the history of a done message ends with how it ended, a acked, c cancelled, e expired: more 1 when there is another page; what is missing is nil
+-- RETURNS {more, then for each: member, score, record with its body cut, whole body's bytes, history, failure texts, cancel request, holder of a leased one, for how long it is to be remembered and its dedup id}; the score is a time, ms, that of a leased one with the alias of its holder; the history of a done message ends with how it ended, a acked, c cancelled, e expired: more 1 when there is another page; what is missing is nil
 -- CODES -
 -- COST O(log^2 N + n), N the messages of the partition, n <= 1000; 5 redis.calls, of leased ones 6, one more where dedup ids or what is to be remembered are in use, and one for each 128 messages, and log2 N more to find a place among equal times. Copies 1.25 MiB of records at most, or 1 MiB and one larger record: a page may be shorter than asked for
 -- RETRY safe: it changes nothing

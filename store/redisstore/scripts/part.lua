@@ -19,7 +19,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES partition code clock instant record schedule fields fetch receipt history counter remembered remove index donelimits done plan dead held lost failed wake answer
+-- USES partition code clock instant record schedule fields fetch receipt history counter remembered remove index donelimits done texts plan dead held lost failed wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, how, letters, cancelled, before, refused = tonumber(ARGV[1]), ARGV[5], 0, 0, wake_first(), {}
@@ -36,12 +36,13 @@ end
 local function part(i, id, h, most, key, start)
   local copy, text, deliveries = ARGV[i + 4 * n], ARGV[i + 2 * n], receipt_attempt(ARGV[i])
   local _, failures, _, _, _, snoozes, earlier = history_parse(h)
-  if text == '' then text = h and redis.call('HGET', KEYS[1], 'f:' .. id) or '' end
+  local before = h and redis.call('HGET', KEYS[1], 'f:' .. id) or nil
+  local texts = text == '' and before or text ~= '' and texts_with(before, clock_now, deliveries, text)
   plan_records[#plan_records + 1], plan_records[#plan_records + 2] = copy, letter(recs[id], key, start)
   local counts = history_counts(math.min(failures + 1, most), snoozes)
   plan_fields[#plan_fields + 1] = 'h:' .. copy
   plan_fields[#plan_fields + 1] = history_counts(deliveries, earlier) .. ' ' .. counts .. ' ' .. how
-  if text ~= '' then plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'f:' .. copy, text end
+  if texts then plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'f:' .. copy, texts end
   dead_add(copy, '', true, key)
   plan_fields[#plan_fields + 1] = 'h:' .. id
   plan_fields[#plan_fields + 1] = history_counts(deliveries, deliveries) .. ' 0 ' .. (how == 'n' and 'd' or how)

@@ -17,7 +17,7 @@
 -- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done plan held lost wake answer
+-- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done texts plan held lost wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, cancelled, before = tonumber(ARGV[1]), 0, wake_first()

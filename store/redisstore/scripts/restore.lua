@@ -11,7 +11,7 @@
 -- ARGV[1] n | int | messages | 1 to 500
 -- ARGV[2] largest | int | bytes | the longest of the records
 -- ARGV[3] version | int | ms | of the settings that the caller knows
--- ARGV[4...] n times: id; due, dead or done; its instant; record, of a done message its field of past; key that it has or, when it is dead or done, by which it is found; field of the key; history, of a done message the counter of its ending; last failure; field w:ID; dedup id. All but the first four can be empty | text, text, int, bytes, text, text, text, text, text, text | ms | -
+-- ARGV[4...] n times: id; due, dead or done; its instant; record, of a done message its field of past; key that it has or, when it is dead or done, by which it is found; field of the key; history, of a done message the counter of its ending; field f:ID; field w:ID; dedup id. All but the first four can be empty | text, text, int, bytes, text, text, text, text, text, text | ms | -
 -- RETURNS {n, exceptions}: exceptions "index code -" of each that is not OK. {-3, version} when the partition has settings of that version, or 0 when there is no such partition, {-4, ''} when the queue is not paused: nothing was done
 -- CODES ok known duplicate gone
 -- COST O(n log N), N the messages of the partition, n <= 500; up to 7 redis.calls, and up to 17 for each. Copies no more bytes than it is given
@@ -48,7 +48,7 @@ end
 -- restore(): the code of the message whose arguments begin at a.
 local function restore(a)
   local id, state, at, record, key = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
-  local holder, history, failure, span, dedup = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8], ARGV[a + 9]
+  local holder, history, texts, span, dedup = ARGV[a + 5], ARGV[a + 6], ARGV[a + 7], ARGV[a + 8], ARGV[a + 9]
   if present(id, dedup) then return CODE_KNOWN end
   if state == 'done' then
     if not partition_keeps_done then return CODE_GONE end
@@ -66,7 +66,7 @@ local function restore(a)
     put('h:' .. id, history)
     redis.call('HINCRBY', KEYS[1], 'tried', 1)
   end
-  if failure ~= '' then put('f:' .. id, failure) end
+  if texts ~= '' then put('f:' .. id, texts) end
   if span ~= '' then
     live = live + 1
     put('w:' .. id, span)

@@ -32,6 +32,7 @@ local function auditfields_side(field, value)
     problems_add(field, 'cannot be read')
   end
   if kind == 'h' and partition_tried == 0 then problems_add(field, 'is not counted') end
+  if kind == 'f' and not texts_whole(value) then problems_add(field, 'cannot be read') end
   if kind == 'f' and redis.call('HEXISTS', KEYS[1], 'h:' .. name) == 0 then problems_add(field, 'has no history') end
   if kind == 'x' and state_of(name) ~= 'leased' then problems_add(field, 'belongs to a message that is not leased') end
   if kind == 'x' and partition_stops == 0 then problems_add(field, 'is not counted') end

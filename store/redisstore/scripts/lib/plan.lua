@@ -2,8 +2,9 @@
 -- is removed. Its first write is one that Redis allows at maxmemory, so the rest is too.
 -- due: due times and ids; records: ids and records; fields: of side, and their values; ended:
 -- receipts; gone: ids of messages that end; free: fields of side to be removed; fresh: how many
--- messages get their first history.
+-- messages get their first history; failed: ids of those that get a failure text besides others.
 local plan_due, plan_records, plan_fields, plan_ended, plan_gone, plan_free = {}, {}, {}, {}, {}, {}
+local plan_failed, plan_numbers, plan_texts = {}, {}, {}
 local plan_earliest, plan_fresh = math.huge, 0
 -- plan_history(): the history of a message after h; snoozed: 1 when a snooze is added.
 local function plan_history(id, h, deliveries, failures, how, text, snoozed)
@@ -12,7 +13,24 @@ local function plan_history(id, h, deliveries, failures, how, text, snoozed)
   local counts = history_counts(failures, snoozes + (snoozed or 0))
   plan_fields[#plan_fields + 1] = 'h:' .. id
   plan_fields[#plan_fields + 1] = history_counts(deliveries, earlier) .. ' ' .. counts .. ' ' .. how
-  if text ~= '' then plan_fields[#plan_fields + 1], plan_fields[#plan_fields + 2] = 'f:' .. id, text end
+  if text == '' then return end
+  if h then
+    local n = #plan_failed + 1
+    plan_failed[n], plan_numbers[n], plan_texts[n] = id, deliveries, text
+  else
+    plan_fields[#plan_fields + 1] = 'f:' .. id
+    plan_fields[#plan_fields + 1] = texts_with(nil, clock_now, deliveries, text)
+  end
+end
+-- plan_add_texts(): adds texts to those of before.
+local function plan_add_texts()
+  if #plan_failed == 0 then return end
+  local before = redis.call('HMGET', KEYS[1], unpack(fields_of('f:', plan_failed)))
+  for i, id in ipairs(plan_failed) do
+    plan_fields[#plan_fields + 1] = 'f:' .. id
+    plan_fields[#plan_fields + 1] = texts_with(before[i], clock_now, plan_numbers[i], plan_texts[i])
+  end
+  plan_failed, plan_numbers, plan_texts = {}, {}, {}
 end
 -- plan_again(): a message is due again.
 local function plan_again(id, at)
@@ -30,6 +48,7 @@ local function plan_end(id, record, key, h, how, deliveries)
   if partition_keeps_done then done_add(id, record, h, how, deliveries) end
 end
 local function plan_write()
+  plan_add_texts()
   redis.call('ZREM', KEYS[3], '-')
   if #plan_records > 0 then redis.call('HSET', KEYS[2], unpack(plan_records)) end
   if #plan_due > 0 then redis.call('ZADD', KEYS[4], unpack(plan_due)) end

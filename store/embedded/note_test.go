@@ -1,0 +1,103 @@
+package embedded
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/dueq-dev/dueq/store"
+	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
+)
+
+// ends claims the message that is due first and ends its delivery.
+func (r *rig) ends(v store.Verdict, text string) {
+	r.Helper()
+	result, err := r.Claim(r.Context(), r.p, store.ClaimRequest{Consumer: "c", Number: r.next(), Max: 1, Lease: 30_000})
+	r.must(err)
+	if len(result.Deliveries) != 1 {
+		r.Fatalf("%d deliveries, want 1", len(result.Deliveries))
+	}
+	items := []store.Settlement{{Receipt: result.Deliveries[0].Receipt, Failure: text}}
+	_, err = r.Settle(r.Context(), r.p, store.SettleRequest{Verdict: v, Items: items})
+	r.must(err)
+	r.clock.move(time.Second)
+}
+
+// A note has only what is new of the failure texts.
+func TestNote_FailureTexts(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	r := fullRig(t, d)
+	m := message(1)
+	m.MaxAttempts = 100
+	_, err := r.Push(t.Context(), r.p, store.PushRequest{Producer: "p", Number: r.next(), Messages: []store.Message{m}})
+	r.must(err)
+	long := strings.Repeat("ü", store.MaxFailure/2)
+	ends := []struct {
+		verdict store.Verdict
+		text    string
+		kept    int
+	}{
+		{store.Release, "", 0},
+		{store.Nack, "a", 1},
+		{store.Nack, "a", 2},
+		{store.Nack, "", 2},
+		{store.Snooze, "b", 3},
+		{store.Nack, long, 4},
+		{store.Nack, long, 5},
+		{store.Nack, long, 5},
+		{store.Nack, "c", 5},
+		{store.Again, "", 0},
+		{store.Nack, "d", 1},
+		{store.Reject, "e", 2},
+	}
+	for i, end := range ends {
+		r.ends(end.verdict, end.text)
+		want := r.record(1)
+		if len(want.RecentFailures) != end.kept || end.text != "" && want.RecentFailures[0].Attempt != i+1 {
+			t.Fatalf("after %s %q: %+v, want %d, the newest of delivery %d", end.verdict, end.text, want.RecentFailures, end.kept, i+1)
+		}
+		r.reopen(d)
+		if diff := cmp.Diff(want, r.record(1)); diff != "" {
+			t.Fatalf("after %s %q, opened again (-want +got):\n%s", end.verdict, end.text, diff)
+		}
+	}
+}
+
+func TestNote_FullDiskKeepsTheNewestFailureText(t *testing.T) {
+	t.Parallel()
+	d := faultdisk.New()
+	d.Capacity = smallDisk
+	r := fullRig(t, d)
+	_, err := r.Push(t.Context(), r.p, store.PushRequest{Producer: "p", Number: r.next(), Messages: []store.Message{message(1)}})
+	r.must(err)
+	for range 3 {
+		r.ends(store.Nack, "short")
+	}
+	r.pushUntilFull(2, 10, 8000)
+	if !r.log.Scarce() {
+		t.Fatal("space is not scarce")
+	}
+	r.ends(store.Nack, strings.Repeat("x", store.MaxFailure))
+	if got := r.record(1).RecentFailures; len(got) != 1 || len(got[0].Text) != scarceText || got[0].Attempt != 4 {
+		t.Errorf("%+v, want the newest, cut", got)
+	}
+}
+
+func TestNote_ShortenedHasTheNewestFailureText(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.push(message(1))
+	for range 3 {
+		r.ends(store.Nack, "short")
+	}
+	p := r.inner()
+	p.mu.Lock()
+	p.shorten(p.byID.get(id(1)))
+	p.mu.Unlock()
+	if got := r.record(1).RecentFailures; len(got) != 1 || got[0].Text != "short" || got[0].Attempt != 3 {
+		t.Errorf("%+v, want the newest", got)
+	}
+}
