@@ -242,7 +242,11 @@ type Record struct {
 	// LastFailure is the text of the last failure or snooze, up to 1 KiB: that of an error,
 	// "snoozed: " and a reason, or "lease ran out". "" if there was none.
 	LastFailure string
-	Cancelling  bool // leased, and its holder has been asked to stop
+	// RecentFailures are the last deliveries that failed, were snoozed or whose leases ran out, the
+	// newest first: up to 5 since the last [Again]. The text of the first is LastFailure, the others
+	// are cut to 200 bytes.
+	RecentFailures []Failure
+	Cancelling     bool // leased, and its holder has been asked to stop
 	// Holder is the consumer that holds a leased message: ConsumeOptions.Name or Options.Name,
 	// with a suffix that makes it unique. It is "" if it is not known: in a file: store after it
 	// was opened again, and if more than 1023 consumers share a partition in Redis, or 127 in
@@ -250,6 +254,13 @@ type Record struct {
 	Holder string
 	Ending Ending // done: how it ended
 	Repeat Repeat
+}
+
+// Failure is how a delivery ended that was not acknowledged.
+type Failure struct {
+	At      time.Time // by the store's clock
+	Attempt int       // Record.Attempt of the delivery
+	Text    string
 }
 
 // Get returns a message with its whole body: a live or dead one or, if Settings.History keeps it,
@@ -321,6 +332,14 @@ func toRecord(queue string, r store.Record) Record {
 		ID: r.ID.String(), Queue: queue, Key: r.Key, Headers: r.Headers, Body: r.Body, BodySize: r.BodySize,
 		State: State(r.State), At: fromInstant(r.At), SentAt: fromInstant(r.ID.Time()), ExpiresAt: fromInstant(r.Expiry),
 		Attempt: r.Attempt - r.Earlier, Token: int64(r.Attempt), Failures: r.Failures, Snoozes: r.Snoozes, MaxAttempts: r.MaxAttempts,
-		LastFailure: r.LastFailure, Cancelling: r.Cancelling, Holder: r.Holder, Ending: Ending(r.Ending), Repeat: toRepeat(r.Repeat),
+		LastFailure: r.LastFailure, RecentFailures: toFailures(&r), Cancelling: r.Cancelling, Holder: r.Holder, Ending: Ending(r.Ending), Repeat: toRepeat(r.Repeat),
 	}
+}
+
+func toFailures(r *store.Record) []Failure {
+	all := slices.Grow([]Failure(nil), len(r.RecentFailures))
+	for _, f := range r.RecentFailures {
+		all = append(all, Failure{At: fromInstant(f.At), Attempt: f.Attempt - r.Earlier, Text: f.Text})
+	}
+	return all
 }

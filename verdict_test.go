@@ -38,6 +38,13 @@ func TestSnooze_PostponesWithoutAFailure(t *testing.T) {
 		if m := r.get(id); m.State != dueq.Dead || m.Failures != 1 || m.Snoozes != 3 || m.LastFailure != "no luck" {
 			r.Errorf("%+v, want it dead after one failure", m)
 		}
+		recent := ""
+		for _, f := range r.get(id).RecentFailures {
+			recent += fmt.Sprintf("%d %v %s; ", f.Attempt, f.At.Sub(start), f.Text)
+		}
+		if want := "4 6h0m0s no luck; 3 3h0m0s snoozed: rate limited; 2 1h0m0s snoozed: rate limited; 1 0s snoozed: rate limited; "; recent != want {
+			r.Errorf("recent failures %q, want %q", recent, want)
+		}
 		if c := r.stats().Counters; c.Snoozed != 3 || c.Nacked != 1 {
 			r.Errorf("%+v, want 3 snoozed, 1 nacked", c)
 		}

@@ -165,7 +165,11 @@ type item struct {
 	ExpiresAt                        string            `json:"expires_at"`
 	Headers                          map[string]string `json:"headers"`
 	Attempt, Failures, Snoozes       int
-	Deduplicated                     bool
+	RecentFailures                   []struct {
+		At, Text string
+		Attempt  int
+	} `json:"recent_failures"`
+	Deduplicated bool
 }
 
 // sent sends a message, and returns its id.

@@ -86,7 +86,7 @@ func TestDescription_HasEachFieldOfRequestsAndAnswers(t *testing.T) {
 		"Message": message{}, "NextMessage": nextMessage{}, "Batch": batch{}, "Sent": sent{}, "Schedule": moved{}, "Receive": wanted{},
 		"Delivery": delivery{}, "Received": received{}, "Settle": settled{}, "Verdict": verdict{}, "Settled": done{}, "Record": record{},
 		"Page": page{}, "Filter": filter{}, "Many": many{}, "Count": count{}, "Refusal": refusal{}, "Backoff": backoff{}, "Settings": settings{},
-		"ChangedSettings": changedSettings{}, "Counters": counters{}, "Queue": queue{}, "Queues": queues{}, "Forecast": forecast{}, "AllForecast": allForecast{}, "Failures": failureGroups{}, "FailureGroup": failureGroup{}, "Member": member{}, "Members": members{}, "QueueMember": queueMember{}, "AllMembers": allMembers{}, "Store": storeDescription{}, "RedisServer": redisServer{}, "Files": files{}, "Finding": finding{}, "Change": changed{}, "QueueState": queueState{}, "Rates": rates{}, "Problem": problem{},
+		"ChangedSettings": changedSettings{}, "Counters": counters{}, "Queue": queue{}, "Queues": queues{}, "Forecast": forecast{}, "AllForecast": allForecast{}, "Failure": failure{}, "Failures": failureGroups{}, "FailureGroup": failureGroup{}, "Member": member{}, "Members": members{}, "QueueMember": queueMember{}, "AllMembers": allMembers{}, "Store": storeDescription{}, "RedisServer": redisServer{}, "Files": files{}, "Finding": finding{}, "Change": changed{}, "QueueState": queueState{}, "Rates": rates{}, "Problem": problem{},
 		"StoreCall": wire.Call[wire.None]{},
 	}
 	answers := []string{"Delivery", "Record"} // which have no body_json

@@ -55,6 +55,11 @@ func TestSettle_EachVerdict(t *testing.T) {
 		} else if got := r.get("work", id); got.State != want.state || got.Failure != want.failure || got.Body != want.body {
 			t.Errorf("%s: %+v, want %+v", members, got, want)
 		}
+		if want.failure != "" {
+			if got := r.get("work", id).RecentFailures; len(got) != 1 || got[0].Text != want.failure || got[0].Attempt != 1 || got[0].At == "" {
+				t.Errorf("%s: recent failures %+v, want %q", members, got, want.failure)
+			}
+		}
 		r.do("DELETE", "/v1/queues/work?force=true", "").want(http.StatusNoContent)
 	}
 	if s := r.stats("mail"); s.Ready != 1 {

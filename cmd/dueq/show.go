@@ -33,9 +33,9 @@ func (r *record) text() string {
 		{"failures", fmt.Sprintf("%d of %d", r.Failures, r.MaxAttempts)},
 		{"snoozes", countText(r.Snoozes)},
 		{"last failure", r.LastFailure},
-		{"headers", r.headerText()},
-		{"body", fmt.Sprintf("%d bytes", r.BodySize)},
 	}
+	rows = append(rows, r.earlierFailures()...)
+	rows = append(rows, []string{"headers", r.headerText()}, []string{"body", fmt.Sprintf("%d bytes", r.BodySize)})
 	if r.Cancelling {
 		rows = append(rows, []string{"cancelling", "its holder has been asked to stop"})
 	}
@@ -46,6 +46,17 @@ func (r *record) text() string {
 		}
 	}
 	return term.Table(shown[0], shown[1:]) + "\n" + term.Escape(r.bodyText()) + "\n"
+}
+
+// earlierFailures returns a row for each failure before the last one, the newest first.
+func (r *record) earlierFailures() [][]string {
+	var rows [][]string
+	for i, f := range r.RecentFailures {
+		if i > 0 {
+			rows = append(rows, []string{"failure before", fmt.Sprintf("attempt %d, %s: %s", f.Attempt, f.At, f.Text)})
+		}
+	}
+	return rows
 }
 
 // countText writes a count, "" for 0.

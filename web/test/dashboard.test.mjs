@@ -122,6 +122,20 @@ for (const kind of kinds) {
       await quiet(page);
     });
 
+    test("message: each failure in its timeline", async () => {
+      await server.call("PUT", "queues/unlucky", { max_attempts: 9 });
+      const { id } = await server.call("POST", "queues/unlucky/messages", { body: "x" });
+      const ends = [["nack", "no route to host"], ["snooze", "rate limited"], ["nack", "no route to host"], ["nack", "503"], ["nack", "504"], ["reject", "410 Gone"]];
+      for (const [verdict, reason] of ends) await server.settle("unlucky", 1, () => ({ verdict, reason, ...(verdict !== "reject" && { delay: "0s" }) }));
+      const page = await open(browser, server, `#/queues/unlucky/messages/${id}`);
+      await text(page, ".timeline li", /^410 Gone$|^Died/);
+      const steps = await page.locator(".timeline li").allInnerTexts();
+      const shown = steps.map((s) => s.split("\n").slice(0, 2).join(" | "));
+      assert.deepEqual(shown.slice(1, -1), ["1 more failed or snoozed no texts are kept of them", "Snoozed at attempt 2 | snoozed: rate limited", "Failed at attempt 3 | no route to host", "Failed at attempt 4 | 503", "Failed at attempt 5 | 504", "Failed at attempt 6 | 410 Gone"]);
+      for (const step of steps.slice(2)) assert.match(step, /\d:\d\d/, "without its time");
+      await quiet(page);
+    });
+
     test("recurring: next time, run now, undone, and stopped", async () => {
       await server.call("POST", "queues/reports/messages", { key: "daily", repeat: "cron 0 9 * * * UTC" });
       await server.call("POST", "queues/reports/messages", { key: "once", delay: "2h" });

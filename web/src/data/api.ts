@@ -92,8 +92,15 @@ export interface Message {
   snoozes: number;
   max_attempts: number;
   last_failure?: string;
+  recent_failures?: Failure[];
   cancelling?: boolean;
   repeat?: string;
+}
+
+export interface Failure {
+  at?: string;
+  attempt: number;
+  text: string;
 }
 
 export interface Page {

@@ -1,7 +1,7 @@
 // One message: what it says, what happened to it, and what can be done about it.
 
 import { useState } from "preact/hooks";
-import { api, type Message } from "../data/api";
+import { api, type Failure, type Message } from "../data/api";
 import { count } from "../data/format";
 import { connection } from "../data/live";
 import { useLoaded, useTick } from "../data/load";
@@ -79,8 +79,10 @@ function curl(queue: string, m: Message): string {
 
 function Timeline({ message: m }: { message: Message }) {
   const steps: { color: string; what: string; at?: string; more?: string; text?: string }[] = [{ color: "--scheduled", what: "Sent", at: m.sent_at }];
-  if (m.snoozes > 0) steps.push({ color: "--ready", what: `Snoozed ${times(m.snoozes)}` });
-  if (m.failures > 0) steps.push({ color: "--dead", what: `Failed ${times(m.failures)}`, more: `of ${count(m.max_attempts)} attempts`, text: m.last_failure });
+  const kept = (m.recent_failures ?? []).toReversed();
+  const before = m.failures + m.snoozes - kept.length;
+  if (before > 0) steps.push({ color: "--line-strong", what: `${count(before)} more failed or snoozed`, more: "no texts are kept of them" });
+  for (const f of kept) steps.push({ color: snoozed(f) ? "--ready" : "--dead", what: `${snoozed(f) ? "Snoozed" : "Failed"} at attempt ${count(f.attempt)}`, at: f.at, text: f.text });
   if (m.due) steps.push({ color: m.state === "ready" ? "--ready" : "--scheduled", what: m.failures > 0 ? "Next attempt" : "Due", at: m.due });
   if (m.leased_until) steps.push({ color: "--leased", what: "Held by a consumer; its lease ends", at: m.leased_until, more: m.holder });
   if (m.died_at) steps.push({ color: "--dead", what: "Died", at: m.died_at });
@@ -94,7 +96,6 @@ function Timeline({ message: m }: { message: Message }) {
           <li key={s.what} style={{ "--mark": `var(${s.color})` }}>
             <b>{s.what}</b>{s.more && <span class="muted"> {s.more}</span>}
             {s.text && <div class="failure">{visible(s.text)}</div>}
-            {s.text && m.failures > 1 && <div class="small muted">The last failure; the texts of earlier ones are not kept.</div>}
             {s.at && <div class="small"><ExactInstant at={s.at} /></div>}
           </li>
         ))}
@@ -103,7 +104,7 @@ function Timeline({ message: m }: { message: Message }) {
   );
 }
 
-const times = (n: number) => (n === 1 ? "once" : `${count(n)} times`);
+const snoozed = (f: Failure) => f.text === "snoozed" || f.text.startsWith("snoozed: ");
 
 function Headers({ message: m }: { message: Message }) {
   const all = Object.entries(m.headers ?? {});
