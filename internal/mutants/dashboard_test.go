@@ -60,6 +60,16 @@ func ofTheDashboard() []mutant {
 			redisPkg, "TestStats_PipelinesDoNotGrow",
 		},
 		{
+			"settings that a partition has and meta has not are not looked for", redisDir + "stats.go",
+			"latest > is.Version", "latest > is.Version+1<<60",
+			redisPkg, "TestStats_LatestSettings",
+		},
+		{
+			"a queue whose meta is lost has no statistics", redisDir + "stats.go",
+			"\t\t\tlost = append(lost, i)\n", "\t\t\tcontinue\n",
+			redisPkg, "TestStats_QueuesThatAreNotThere",
+		},
+		{
 			"a page is read in one step", "list.go",
 			"listStep  = 250", "listStep  = 1000",
 			".", "TestList_NoStepExaminesMore",

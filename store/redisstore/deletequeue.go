@@ -128,7 +128,7 @@ func (d *deletion) wantEmpty(ctx context.Context) error {
 	}
 	st := store.Stats{Queue: d.queue}
 	for _, answer := range answers {
-		if err := addStats(&st, answer); err != nil {
+		if _, _, err := addStats(&st, answer); err != nil {
 			return err
 		}
 	}
