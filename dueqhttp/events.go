@@ -59,7 +59,7 @@ func serveEvents(c *call) error {
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("X-Accel-Buffering", "no") // a proxy would keep events back
 	c.w.WriteHeader(http.StatusOK)
-	r := &reader{call: c, selected: selected, sent: map[string]rawState{}}
+	r := &reader{call: c, selected: selected, sent: map[string]*namedState{}}
 	_ = r.follow(ctx, p, first) // the reader has gone
 	return nil
 }
@@ -102,9 +102,9 @@ func (c *call) checkPattern(pattern string) error {
 type reader struct {
 	*call
 	selected func(queue string) bool
-	sent     map[string]rawState // the state of each queue that the reader knows
-	failed   bool                // it knows that the store does not answer
-	sentAt   time.Time           // of the last event or comment
+	sent     map[string]*namedState // the state of each queue that the reader knows
+	failed   bool                   // it knows that the store does not answer
+	sentAt   time.Time              // of the last event or comment
 }
 
 // follow sends events until ctx ends or the reader is gone.
@@ -153,14 +153,15 @@ func (r *reader) report(s *snapshot) error {
 func (r *reader) difference(s *snapshot) changed {
 	change := changed{Queues: []rawState{}}
 	there := make(map[string]bool, len(r.sent))
-	for _, q := range s.queues {
+	for i := range s.queues {
+		q := &s.queues[i]
 		if !r.selected(q.name) {
 			continue
 		}
 		there[q.name] = true
-		if string(r.sent[q.name]) != string(q.state) {
+		if known := r.sent[q.name]; known == nil || !q.same(known) {
 			change.Queues = append(change.Queues, q.state)
-			r.sent[q.name] = q.state
+			r.sent[q.name] = q
 		}
 	}
 	for name := range r.sent {

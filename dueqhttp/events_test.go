@@ -131,6 +131,7 @@ type state struct {
 	Queue           string
 	Paused          bool
 	Scheduled, Dead int64
+	OldestReadyMS   int64 `json:"oldest_ready_ms"`
 	Rates           *struct {
 		Sent, Delivered, Acked, Nacked float64
 		DeadLettered                   float64 `json:"dead_lettered"`
@@ -253,6 +254,44 @@ func TestEvents_SnapshotThenWhatChanges(t *testing.T) {
 		again := w.read("")
 		if e := again.one(w.T, "snapshot"); e.names() != "b" || e.Queues[0].Scheduled != 3 {
 			w.Errorf("a reader that comes back gets %+v", e)
+		}
+	})
+}
+
+// While messages wait, for how long they have waited grows: that alone is no event.
+func TestEvents_WaitOfReadyMessagesIsNoChange(t *testing.T) {
+	watch(t, nil, func(w *watching) {
+		w.create("a")
+		q := w.client.Queue("a")
+		send := func(delay time.Duration) string {
+			id, err := q.Send(w.Context(), dueq.Message{Delay: delay})
+			if err != nil {
+				w.Fatal(err)
+			}
+			return id
+		}
+		oldest := send(0)
+		s := w.read("")
+		pass(2500 * time.Millisecond)
+		s.take(w.T)
+		pass(time.Minute)
+		if events, _ := s.take(w.T); len(events) > 0 {
+			w.Errorf("%d events in a minute, the last %+v", len(events), events[len(events)-1])
+		}
+		if e := w.read("").one(w.T, "snapshot"); e.Queues[0].OldestReadyMS < 62_000 || e.Queues[0].OldestReadyMS > 63_000 {
+			w.Errorf("another reader is sent a wait of %d ms", e.Queues[0].OldestReadyMS)
+		}
+		later := send(time.Hour)
+		pass(2500 * time.Millisecond)
+		s.take(w.T)
+		for id, delay := range map[string]time.Duration{oldest: time.Hour, later: 0} { // as many are ready as before
+			if err := q.Reschedule(w.Context(), dueq.ID(id), dueq.Schedule{Delay: delay}); err != nil {
+				w.Fatal(err)
+			}
+		}
+		pass(time.Second)
+		if e := s.one(w.T, "change"); e.Queues[0].OldestReadyMS > 1000 {
+			w.Errorf("when another one is the oldest: %+v", e)
 		}
 	})
 }

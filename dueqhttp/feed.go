@@ -49,6 +49,11 @@ type rates struct {
 // rawState is a queueState in JSON, which is made once for all readers.
 type rawState = json.RawMessage
 
+// sinceChange is by how much the instant at which the oldest ready message became due must change to
+// be a change. It is the server's time of the look minus a span of the store, between which a call
+// lies.
+const sinceChange = 2 * time.Second
+
 // snapshot is the state of all queues at one time. It is not changed.
 type snapshot struct {
 	queues []namedState
@@ -62,6 +67,13 @@ type snapshot struct {
 type namedState struct {
 	name  string
 	state rawState
+	rest  string    // the state without for how long messages have been ready, which always grows
+	since time.Time // when the oldest ready message became due; zero: none is ready
+}
+
+// same reports whether a reader who knows the state before needs not be sent this one.
+func (s *namedState) same(before *namedState) bool {
+	return s.rest == before.rest && s.since.Sub(before.since).Abs() < sinceChange
 }
 
 // feed looks at the store for all readers of events together, while there are any.
@@ -121,7 +133,7 @@ func (p *poller) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
 		all, err := p.look(ctx)
-		p.publish(&snapshot{queues: states(all, before, began.Sub(at)), err: err, more: make(chan struct{})})
+		p.publish(&snapshot{queues: states(all, before, began, at), err: err, more: make(chan struct{})})
 		if err == nil {
 			before, at = all, began
 		}
@@ -183,8 +195,8 @@ func (p *poller) within(ctx context.Context, known *snapshot, most time.Duration
 	return next, err
 }
 
-// states returns the states of queues, with their rates since an earlier look.
-func states(all, before []dueq.Stats, since time.Duration) []namedState {
+// states returns the states of queues at a look, with their rates since an earlier one.
+func states(all, before []dueq.Stats, at, earlierAt time.Time) []namedState {
 	earlier := make(map[string]*dueq.Stats, len(before))
 	for i := range before {
 		earlier[before[i].Queue] = &before[i]
@@ -193,10 +205,16 @@ func states(all, before []dueq.Stats, since time.Duration) []namedState {
 	for i := range all {
 		state := newState(&all[i])
 		if old := earlier[all[i].Queue]; old != nil {
-			state.Rates = newRates(&all[i].Counters, &old.Counters, since)
+			state.Rates = newRates(&all[i].Counters, &old.Counters, at.Sub(earlierAt))
 		}
 		encoded, _ := json.Marshal(state) // it has only text and finite numbers
-		named[i] = namedState{all[i].Queue, encoded}
+		named[i] = namedState{name: all[i].Queue, state: encoded}
+		if state.Ready > 0 {
+			named[i].since = at.Add(-all[i].OldestReady)
+		}
+		state.OldestReadyMS = 0
+		encoded, _ = json.Marshal(state)
+		named[i].rest = string(encoded)
 	}
 	return named
 }

@@ -164,7 +164,17 @@ func ofEvents() []mutant {
 		},
 		{
 			"what has not changed is sent again", httpDir + "events.go",
-			"if string(r.sent[q.name]) != string(q.state) {", "if q.state != nil {",
+			"known == nil || !q.same(known) {", "known == nil || q.state != nil {",
+			httpPkg, suite,
+		},
+		{
+			"another message that is the oldest is no change", httpDir + "feed.go",
+			" && s.since.Sub(before.since).Abs() < sinceChange", "",
+			httpPkg, suite,
+		},
+		{
+			"that messages wait for longer is a change", httpDir + "feed.go",
+			"\t\tstate.OldestReadyMS = 0\n", "",
 			httpPkg, suite,
 		},
 		{

@@ -39,7 +39,7 @@ export interface Rates {
 export interface QueueState extends Record<State, number> {
   queue: string;
   paused: boolean;
-  oldest_ready_ms: number;
+  oldest_ready_ms: number; // see waited
   consumers: number;
   counters: Counters;
   rates?: Rates;

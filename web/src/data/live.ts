@@ -33,6 +33,16 @@ export function series(queue: string): Series {
   return found;
 }
 
+// receivedAt is when the state of each queue was received.
+const receivedAt = new WeakMap<QueueState, number>();
+
+// waited returns for how long the oldest ready message of a queue has been due, in ms. The server
+// sends no event only because it is more than before.
+export function waited(q: QueueState): number {
+  if (q.ready === 0) return 0;
+  return q.oldest_ready_ms + Math.max(0, now.value - (receivedAt.get(q) ?? now.value));
+}
+
 export const totals = computed(() => total([...queues.value.values()]));
 
 function total(all: QueueState[]) {
@@ -47,7 +57,7 @@ function total(all: QueueState[]) {
     sum.leased += q.leased;
     sum.dead += q.dead;
     sum.done += q.done;
-    sum.late = Math.max(sum.late, q.oldest_ready_ms);
+    sum.late = Math.max(sum.late, waited(q));
   }
   return sum;
 }
@@ -68,7 +78,10 @@ function sample(): void {
 
 function apply(change: Change, whole: boolean): void {
   const next = new Map(whole ? [] : queues.peek());
-  for (const q of change.queues) next.set(q.queue, q);
+  for (const q of change.queues) {
+    receivedAt.set(q, Date.now());
+    next.set(q.queue, q);
+  }
   for (const name of change.removed ?? []) next.delete(name);
   queues.value = next;
   known.value = true;

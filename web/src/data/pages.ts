@@ -18,8 +18,9 @@ export interface Wanted {
   body_limit?: number;
 }
 
-// mostAnswers is after how many answers without enough matches the reader is asked to go on.
+// After so many answers, or messages examined, without enough matches the reader is asked to go on.
 const mostAnswers = 20;
+const mostExamined = 10_000;
 
 // collect reads answers until there are enough messages. It reports what was found by then, in an
 // order in which more is only added behind it.
@@ -34,7 +35,7 @@ export async function collect(queue: string, filter: Filter, { cursor, limit, mo
     }
     found.next = answer.next;
     found.examined += limit;
-    if (!found.next || found.messages.length >= rows || answers === mostAnswers) return found;
+    if (!found.next || found.messages.length >= rows || answers === mostAnswers || found.examined >= mostExamined) return found;
     report({ ...found, messages: [...found.messages] });
     limit = Math.min(most, 4 * limit);
   }

@@ -25,7 +25,9 @@ export function History({ queue }: { queue: string }) {
   const settings = useLoaded((signal) => api.queue(queue, signal), [queue, again]);
   const page = useLoaded((signal) => collect(queue, filter, { cursor, limit: perPage, rows: perPage }, signal), [queue, ended, cursor, tick, again]);
   const s = settings.value?.settings;
-  const messages = page.value?.messages;
+  // Both are shown together: what the settings decide is above the rest.
+  const shown = settings.loading && !s ? undefined : page.value;
+  const messages = shown?.messages;
   const kept = queues.value.get(queue)?.done ?? 0;
   return (
     <>
@@ -45,10 +47,10 @@ export function History({ queue }: { queue: string }) {
         <ProblemNotice problem={page.problem ?? settings.problem} />
         {messages && messages.length > 0 && <Ended queue={queue} messages={messages} />}
         {s && messages?.length === 0 && (s.history === "0s" ? <Off queue={queue} done={() => setAgain((n) => n + 1)} /> : <Empty title={ended ? "Nothing ended in this time" : "Nothing has ended yet"}><p>A message is here when it has been acked or cancelled, or has expired. The oldest ones come first.</p></Empty>)}
-        {page.value && <div class="strip">
+        {shown && <div class="strip">
           <span class="muted grow" role="status">{`${plural(messages!.length, "message")} of ${compact(kept)}, the oldest${s && s.partitions > 1 ? " of each partition" : ""} first`}</span>
           <button disabled={!cursor} onClick={() => change({ cursor: undefined })}>First page</button>
-          <button disabled={!page.value?.next} onClick={() => change({ cursor: page.value!.next })}>Next page</button>
+          <button disabled={!shown.next} onClick={() => change({ cursor: shown.next })}>Next page</button>
         </div>}
       </section>
     </>

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import { mostForecasts, mostNamed, type QueueState } from "../data/api";
 import { compact, count, plural, rate, span } from "../data/format";
-import { connection, known, queues, series, totals } from "../data/live";
+import { connection, known, queues, series, totals, waited } from "../data/live";
 import { useTick } from "../data/load";
 import { asked, refreshStore, store } from "../data/store";
 import { change, href, route } from "../data/router";
@@ -32,7 +32,7 @@ function concernsOf(q: QueueState): Concern[] {
   const waiting = q.ready > 0 ? `, ${plural(q.ready, "message")} due` : "";
   if (q.paused) add(2, "paused", false, `delivers nothing${waiting}`, queue);
   else if (q.consumers === 0 && q.ready > 0 && !q.rates?.delivered) add(4, "no consumer", true, `nobody receives: ${plural(q.ready, "message")} due`, queue);
-  else if (q.oldest_ready_ms > lateMS) add(3, "late", true, `the oldest due message has waited for ${span(q.oldest_ready_ms)}`, href(["queues", q.queue, "messages"], { state: "ready" }));
+  else if (waited(q) > lateMS) add(3, "late", true, `the oldest due message has waited for ${span(waited(q))}`, href(["queues", q.queue, "messages"], { state: "ready" }));
   if (q.dead > 0) {
     const growing = q.rates?.dead_lettered ?? 0;
     add(growing > 0 ? 5 : 1, growing > 0 ? "dying" : "dead", growing > 0, `${plural(q.dead, "dead letter")}${growing > 0 ? `, ${rate(growing)} more each second` : ""}`, href(["queues", q.queue, "dead"]));
@@ -115,7 +115,7 @@ const columns: readonly Column[] = [
   { title: "dead", value: (q) => q.dead },
   { title: "sent/s", value: (q) => q.rates?.sent ?? 0, show: (q) => rate(q.rates?.sent ?? 0), hide: true },
   { title: "acked/s", value: (q) => q.rates?.acked ?? 0, show: (q) => rate(q.rates?.acked ?? 0), hide: true },
-  { title: "longest wait", value: (q) => q.oldest_ready_ms, show: (q) => (q.oldest_ready_ms > 0 ? span(q.oldest_ready_ms) : "–"), hide: true },
+  { title: "longest wait", value: waited, show: (q) => (waited(q) > 0 ? span(waited(q)) : "–"), hide: true },
   { title: "consumers", value: (q) => q.consumers, hide: true },
 ];
 

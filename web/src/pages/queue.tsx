@@ -2,7 +2,7 @@
 
 import { api, states, type Member, type Problem, type Queue } from "../data/api";
 import { bytes, compact, count, goSpan, plural, rate, span } from "../data/format";
-import { connection, queues, series } from "../data/live";
+import { connection, queues, series, waited } from "../data/live";
 import { useLoaded, useTick } from "../data/load";
 import { href } from "../data/router";
 import { mayAdmin } from "../data/session";
@@ -21,7 +21,7 @@ const backlog = [
   { measure: "dead", label: "dead", color: "--dead" },
 ] as const;
 const lateness = [{ measure: "late", label: "longest wait", color: "--ready", fill: true }] as const;
-const waited = (ms: number) => (ms === 0 ? "0" : span(ms));
+const wait = (ms: number) => (ms === 0 ? "0" : span(ms));
 
 export function QueuePage({ name }: { name: string }) {
   const tick = useTick(5000, connection.value === "held");
@@ -47,13 +47,13 @@ export function QueuePage({ name }: { name: string }) {
             <b title={q && count(q[state])}>{q ? compact(q[state]) : "–"}</b>
           </a>
         ))}
-        <div class="tile"><span>longest wait</span><b>{q && q.oldest_ready_ms > 0 ? span(q.oldest_ready_ms) : "–"}</b></div>
+        <div class="tile"><span>longest wait</span><b>{q && waited(q) > 0 ? span(waited(q)) : "–"}</b></div>
       </div>
       <div class="grid">
         <div><ForecastChart queue={name} /></div>
         <div class="third even"><Plot title="Throughput" series={series(name)} lines={throughput} format={rate} /></div>
         <div class="third even"><Plot title="Backlog" series={series(name)} lines={backlog} /></div>
-        <div class="third even"><Plot title="Lateness" series={series(name)} lines={lateness} least={1000} format={waited} /></div>
+        <div class="third even"><Plot title="Lateness" series={series(name)} lines={lateness} least={1000} format={wait} /></div>
         <div class="half"><Consumers members={members.value?.members} problem={members.problem} queue={name} partitions={queue?.settings.partitions ?? 0} /></div>
         <div class="half">{queue && <Facts queue={queue} />}</div>
       </div>
