@@ -53,9 +53,9 @@ func newDoctor(a *app) *cobra.Command {
 		Use:   "doctor",
 		Short: "Check that a store is fit for dueq, and what to change",
 		Long: `Check a store: of a Redis the version, the role, eviction, persistence and the memory that is
-left, of a Cluster also the slots; of a directory how it is written and whether there is space; of a
+left, of a Cluster also the slots and the size of partitions; of a directory how it is written and whether there is space; of a
 server what it says about its store; for every store how long a call takes, and each operation of dueq once, on a queue dueq-doctor-... that is made for this and removed again. So a permission
-that is missing in an ACL is found, too. Other queues are neither read nor changed.
+that is missing in an ACL is found, too. Messages of other queues are neither read nor changed.
 
 The exit code is 1 if a check has failed. Warnings leave it at 0.`,
 		Args: cobra.NoArgs,

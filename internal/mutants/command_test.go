@@ -35,6 +35,11 @@ func ofTheCommand() []mutant {
 			redisPkg, "TestOfInfo",
 		},
 		{
+			"a large partition of a Cluster is fine", redisDir + "describe.go",
+			"if most > movable {", "if most > 1000*movable {",
+			redisPkg, "TestOfPartitions",
+		},
+		{
 			"slots without a master are served", redisDir + "describe.go",
 			"if served < all {", "if served == 0 {",
 			redisPkg, "TestOfSlots",

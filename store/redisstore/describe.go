@@ -42,6 +42,9 @@ func (s *Store) Describe(ctx context.Context) (store.Description, error) {
 		return d, fail("describe", "", err)
 	}
 	d.Findings = append(d.Findings, ofSlots(slots))
+	if all, err := s.Stats(ctx, ""); err == nil { // else another finding says why
+		d.Findings = append(d.Findings, ofPartitions(all))
+	}
 	return d, nil
 }
 
@@ -168,6 +171,29 @@ func ofSlots(ranges []redis.ClusterSlot) store.Finding {
 	f := store.Finding{Check: "slots", Found: fmt.Sprintf("%d of %d served", served, all)}
 	if served < all {
 		f.Level, f.Fix = store.Fail, "redis-cli --cluster fix: partitions in the other slots do not work"
+	}
+	return f
+}
+
+// movable is how many messages of a partition can be moved to another master by MIGRATE before the
+// masters have stopped for more than about a second: see docs/SCALING.md.
+const movable = 200_000
+
+// ofPartitions returns whether a partition has so many messages that moving it stops two masters for long.
+func ofPartitions(all []store.Stats) store.Finding {
+	f := store.Finding{Check: "partitions", Found: "no messages"}
+	var most int64
+	for _, st := range all {
+		n := (st.Scheduled + st.Ready + st.Leased + st.Dead + st.Done) / int64(max(st.Settings.Partitions, 1))
+		if n <= most {
+			continue
+		}
+		most = n
+		f.Found = fmt.Sprintf("%d messages in each partition of %s, the largest", n, st.Queue)
+	}
+	if most > movable {
+		f.Level = store.Warn
+		f.Fix = "dueq queue update --partitions: MIGRATE, which moves slots, moves each key in one step, and both masters answer nothing meanwhile, 3 s or more for 1,000,000 messages"
 	}
 	return f
 }

@@ -64,6 +64,26 @@ func TestOfSlots_GapIsAFailure(t *testing.T) {
 	}
 }
 
+func TestOfPartitions_WarnsOfLargeOnes(t *testing.T) {
+	t.Parallel()
+	queue := func(name string, partitions int, each int64) store.Stats {
+		return store.Stats{Queue: name, Settings: store.Settings{Partitions: partitions}, Scheduled: 2 * each, Dead: each, Done: int64(partitions)*each - 3*each}
+	}
+	for _, c := range []struct {
+		all   []store.Stats
+		level store.Level
+		found string
+	}{
+		{nil, store.Fine, "no messages"},
+		{[]store.Stats{queue("a", 4, 7), queue("b", 8, movable), queue("c", 4, 9)}, store.Fine, "200000 messages in each partition of b, the largest"},
+		{[]store.Stats{queue("a", 4, 7), queue("b", 3, movable+1)}, store.Warn, "200001 messages in each partition of b, the largest"},
+	} {
+		if f := ofPartitions(c.all); f.Check != "partitions" || f.Level != c.level || f.Found != c.found || (f.Fix == "") != (c.level == store.Fine) {
+			t.Errorf("%+v, want %s", f, c.found)
+		}
+	}
+}
+
 // levels returns the levels of findings by check, the worst of each.
 func levels(found []store.Finding) map[string]store.Level {
 	by := map[string]store.Level{}
@@ -170,7 +190,7 @@ func TestDescribe_AsksEveryMasterOfACluster(t *testing.T) {
 	for _, f := range found {
 		servers[f.Server] = true
 	}
-	if by := levels(found); len(servers) != 4 || by["slots"] != store.Fine || len(found) != 3*5+1 { // the slots are those of all
+	if by := levels(found); len(servers) != 4 || by["slots"] != store.Fine || by["partitions"] != store.Fine || len(found) != 3*5+2 { // slots and partitions are those of all
 		t.Errorf("%d servers: %+v", len(servers), found)
 	}
 	if d.Kind != store.KindCluster || len(d.Servers) != 3 || !slices.IsSortedFunc(d.Servers, func(a, b store.Server) int { return strings.Compare(a.Address, b.Address) }) {
