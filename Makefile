@@ -9,8 +9,6 @@ TELEMETRY := dueqprom dueqotel
 SERVED := . ./store/redisstore ./internal/killtest ./cmd/dueq/...
 # What would take the processor for seconds and uses no server.
 SERVERLESS := ^TestConsume_OverloadedProcessor$$
-# What runs longer without the race detector, for it has less to do then, and needs no other server.
-LONG := ./store/embedded/... ./internal/transfer
 # What the race detector has nothing to find in: these tests read files, and run git and the compiler.
 UNRACED := ./internal/mutants ./internal/release ./internal/snippets
 CROSS ?= windows/amd64 darwin/arm64 linux/arm64
@@ -37,11 +35,6 @@ test: deps ## install what is missing, then run every test
 .PHONY: race
 race: deps ## run the tests under the race detector, but for some of one goroutine that take minutes there
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 15m $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
-
-.PHONY: unraced-test
-unraced-test: deps ## run without the race detector what make race leaves out or shortens, and make servers-test does not run
-	$(GO) test -timeout 10m $(LONG) $(UNRACED)
-	$(GO) test -timeout 10m -run '$(SERVERLESS)' .
 
 .PHONY: servers-test
 servers-test: ## run what needs a server on Redis 8.0 and Valkey 8.1, too, which .ci/servers fetches
