@@ -30,7 +30,16 @@ func With(log string, f store.Failure) string {
 		write(&b, older, store.MaxOlderFailure)
 		log = rest
 	}
-	return b.String()
+	return strings.Clone(b.String()) // without the room for what was cut
+}
+
+// Alone returns a log without all deliveries but the newest.
+func Alone(log string) string {
+	newest, alone := Newest(log)
+	if alone {
+		return log
+	}
+	return With("", newest)
 }
 
 // Of returns the log of a message that is restored. Of a last failure alone it is not known when it was,

@@ -34,7 +34,12 @@ func ofTheFailures() []mutant {
 		},
 		{
 			"all failure texts are kept on a full disk", embeddedDir + "change.go",
-			"!alone && p.journal.scarce() {", "!alone && newest.At == 0 && p.journal.scarce() {",
+			"past.texts != e.past().texts && p.journal.scarce() {", "past.texts == \"\" && p.journal.scarce() {",
+			embeddedPkg, "TestNote_FullDiskKeepsTheNewestFailureText",
+		},
+		{
+			"what has no space for failure texts writes one on a full disk", embeddedDir + "change.go",
+			"past.texts != e.past().texts && p.journal.scarce() {", "p.journal.scarce() {",
 			embeddedPkg, "TestNote_FullDiskKeepsTheNewestFailureText",
 		},
 		{

@@ -236,10 +236,11 @@ func (p *partition) begin(e *entry) {
 	e.extra().begun = true
 }
 
-// note replaces the history of a message. While space is scarce only the newest failure text is kept.
+// note replaces the history of a message. While space is scarce a new failure text takes the place of all
+// others.
 func (p *partition) note(e *entry, past history) {
-	if newest, alone := failurelog.Newest(past.texts); !alone && p.journal.scarce() {
-		past.texts = failurelog.With("", newest)
+	if past.texts != e.past().texts && p.journal.scarce() {
+		past.texts = failurelog.Alone(past.texts)
 	}
 	p.journal.noted(e, past)
 	p.queue.store.live.noted(e, past)

@@ -80,8 +80,12 @@ func TestNote_FullDiskKeepsTheNewestFailureText(t *testing.T) {
 	if !r.log.Scarce() {
 		t.Fatal("space is not scarce")
 	}
+	r.ends(store.Release, "")
+	if got := r.record(1).RecentFailures; len(got) != 3 {
+		t.Errorf("%+v after a release, which has no space for texts, want all three", got)
+	}
 	r.ends(store.Nack, strings.Repeat("x", store.MaxFailure))
-	if got := r.record(1).RecentFailures; len(got) != 1 || len(got[0].Text) != scarceText || got[0].Attempt != 4 {
+	if got := r.record(1).RecentFailures; len(got) != 1 || len(got[0].Text) != scarceText || got[0].Attempt != 5 {
 		t.Errorf("%+v, want the newest, cut", got)
 	}
 }
