@@ -50,6 +50,7 @@ export async function webhooks(server) {
     key: `order-${10_000 + i}`, headers: { tenant: ["acme", "globex", "initech"][i % 3], event: i % 3 ? "order.paid" : "order.refunded" },
   });
   await server.send("webhooks", Array.from({ length: total }, (_, i) => hook(i)));
+  for (const reason of ["connect: connection refused", "503 Service Unavailable: upstream connect error"]) await server.settle("webhooks", total, () => ({ verdict: "nack", reason, delay: "0s" }));
   const reasons = failures.flatMap(([count, text]) => Array(count).fill(text));
   await server.settle("webhooks", total, (_, i) => ({ verdict: "reject", reason: reasons[i] }));
   await server.send("webhooks", Array.from({ length: 260 }, (_, n) => ({ ...hook(1000 + n), delay: `${Math.round(20 * minute * next() * next() * 6)}ms` })));
