@@ -45,7 +45,8 @@ func (q *question) command(ctx context.Context) redis.Cmder {
 	return onceCmd{redis.NewSliceCmd(ctx, args...)}
 }
 
-// ask returns the answers to questions, in their order, nil for a copy that is no hash. Each pipeline is repeated, with the questions that have no answer yet, as a call is.
+// ask returns the answers to questions, in their order, nil for a copy that is no hash. Each pipeline is
+// repeated as a call is, with the questions that have no answer yet.
 func (s *Store) ask(ctx context.Context, questions []question) ([]any, error) {
 	for i := range questions {
 		if err := s.start(ctx, questions[i].op, questions[i].queue, questions[i].keys[0]); err != nil {
