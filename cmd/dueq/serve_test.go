@@ -96,13 +96,10 @@ func (s *served) want(status int, method, path, body, secret string) string {
 func TestServe_StopsWhenAskedTo(t *testing.T) {
 	t.Parallel()
 	s := inMemory(t)
-	server := s.serve()
+	server := s.serve("--max-waiting", "1")
 	server.want(http.StatusCreated, "POST", "/v1/queues/work/messages", `{"delay":"1h"}`, "")
 	server.want(http.StatusNoContent, "GET", "/readyz", "", "")
-	answered := server.waitForMessage("work")
-	// The connection of the request has been accepted when a later one is.
-	server.client.CloseIdleConnections()
-	server.want(http.StatusOK, "GET", "/v1/queues", "", "")
+	answered := server.oneThatWaits("work")
 	began := time.Now()
 	got := server.stop()
 	if status := <-answered; got.code != exitOK || status != http.StatusNoContent {
@@ -114,6 +111,24 @@ func TestServe_StopsWhenAskedTo(t *testing.T) {
 	if !strings.Contains(got.err, "time=") || !strings.Contains(got.err, "path=/v1/queues/work/messages status=201") {
 		t.Errorf("the log has no line for a request:\n%s", got.err)
 	}
+}
+
+// oneThatWaits returns the status of the answer to a request that the server has begun to serve: of two it refuses
+// one when the other waits. net/http does not serve a request that it reads after it was asked to stop.
+func (s *served) oneThatWaits(queue string) <-chan int {
+	s.Helper()
+	first, second := s.waitForMessage(queue), s.waitForMessage(queue)
+	var status int
+	waits := second
+	select {
+	case status = <-first:
+	case status = <-second:
+		waits = first
+	}
+	if status != http.StatusTooManyRequests {
+		s.Fatalf("one of two that wait: status %d, want 429", status)
+	}
+	return waits
 }
 
 // waitForMessage sends a request that waits for a message, and returns the status of its answer,
