@@ -27,7 +27,7 @@ const (
 	opBury     = 5  // time of death
 	opRedrive  = 6  // due
 	opStop     = 7  //
-	opNote     = 8  // history
+	opNote     = 8  // history, with one failure text; no longer written
 	opCount    = 9  // a counter and by how much it grew
 	opTotals   = 10 // all counters
 	opPushed   = 11 // a producer's last call
@@ -38,6 +38,7 @@ const (
 	opRemember = 16 // until when a message that is gone is remembered, dedup id
 	opEnd      = 17 // when, how
 	opForget   = 18 // of a done message
+	opNoted    = 19 // history, with what is new of its failure texts
 )
 
 // Flags of an entry.
@@ -114,8 +115,8 @@ func appendHistory(b []byte, h history) []byte {
 func (r *reader) history() history {
 	h := r.deliveries()
 	h.texts = string(r.bytes(int(r.uvarint())))
-	if _, ok := failurelog.Parse(h.texts); !ok {
-		r.fail()
+	if _, ok := failurelog.Parse(h.texts); !ok { // one text, which was all that was kept once
+		h.texts = failurelog.With("", store.Failure{Text: h.texts})
 	}
 	return h
 }
@@ -193,6 +194,20 @@ func (r *reader) note() (past history, texts noted) {
 	}
 	if texts.kind == textsAlone || texts.kind == textsAdded {
 		texts.text = string(r.bytes(int(r.uvarint())))
+	}
+	return past, texts
+}
+
+// oldNote reads a history as opNote has it.
+func (r *reader) oldNote() (past history, texts noted) {
+	past = r.deliveries()
+	switch size := r.uvarint(); size {
+	case 0:
+		texts.kind = textsSame
+	case 1:
+		texts.kind = textsNone
+	default:
+		texts.kind, texts.text = textsAlone, string(r.bytes(int(size-1)))
 	}
 	return past, texts
 }

@@ -162,7 +162,7 @@ func (j *journal) noted(e *entry, past history) {
 	if j == nil {
 		return
 	}
-	j.op(opNote, e.id)
+	j.op(opNoted, e.id)
 	j.body = appendNote(j.body, past, e.past().texts)
 }
 

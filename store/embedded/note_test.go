@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/dueq-dev/dueq/internal/failurelog"
 	"github.com/dueq-dev/dueq/store"
 	"github.com/dueq-dev/dueq/store/embedded/internal/faultdisk"
 )
@@ -103,5 +104,28 @@ func TestNote_ShortenedHasTheNewestFailureText(t *testing.T) {
 	p.mu.Unlock()
 	if got := r.record(1).RecentFailures; len(got) != 1 || got[0].Text != "short" || got[0].Attempt != 3 {
 		t.Errorf("%+v, want the newest", got)
+	}
+}
+
+// A note that was written when a message kept one failure text is read.
+func TestNote_WithOneFailureText(t *testing.T) {
+	t.Parallel()
+	past := history{deliveries: 2, failures: 2, ended: nacked}
+	body := append(appendDeliveries(nil, past), byte(len("no luck")+1))
+	r := reader{rest: append(body, "no luck"...)}
+	got, texts := r.oldNote()
+	if r.err != nil || len(r.rest) != 0 || got != past || texts != (noted{kind: textsAlone, text: "no luck"}) {
+		t.Errorf("%+v, %+v, %v", got, texts, r.err)
+	}
+	for size, kind := range []byte{textsSame, textsNone} {
+		r := reader{rest: append(appendDeliveries(nil, past), byte(size))}
+		if got, texts := r.oldNote(); r.err != nil || got != past || texts.kind != kind {
+			t.Errorf("%d: %+v, %+v, %v", size, got, texts, r.err)
+		}
+	}
+	whole := append(appendDeliveries(nil, past), byte(len("no luck")))
+	r = reader{rest: append(whole, "no luck"...)}
+	if newest, alone := failurelog.Newest(r.history().texts); r.err != nil || !alone || newest.Text != "no luck" {
+		t.Errorf("of a message that was put: %+v, %v", newest, r.err)
 	}
 }

@@ -28,7 +28,7 @@ type change struct {
 	// expiry is that of opRenew.
 	expiry   int64
 	dedup    store.DedupID // of opRemember
-	past     history       // of opNote, without its texts
+	past     history       // of opNoted and opNote, without its texts
 	texts    noted
 	counter  counter
 	by       int64
@@ -83,6 +83,9 @@ func (f *frame) next() (c change, more bool) {
 	case opRemember:
 		c.id, c.at, c.dedup = f.id(), f.int64(), store.DedupID(f.id())
 	case opNote:
+		c.id = f.id()
+		c.past, c.texts = f.oldNote()
+	case opNoted:
 		c.id = f.id()
 		c.past, c.texts = f.note()
 	case opCount:
@@ -274,7 +277,7 @@ func (p *partition) replayOn(e *entry, c *change, live *usage) {
 		p.stop(e)
 	case opBegin:
 		p.begin(e)
-	case opNote:
+	case opNote, opNoted:
 		p.replayNote(e, c)
 	}
 }

@@ -95,8 +95,9 @@ func fillRecord(r *store.Record, id, stored string, more []any) error {
 	return nil
 }
 
-// readTexts reads failure texts. What cannot be read is for Check to report.
+// readTexts reads failure texts. What is none is for Check to report, and is shown as it is.
 func readTexts(r *store.Record, texts string) {
+	r.LastFailure = texts
 	if r.RecentFailures, _ = failurelog.Parse(texts); len(r.RecentFailures) > 0 {
 		r.LastFailure = r.RecentFailures[0].Text
 	}
