@@ -33,6 +33,21 @@ func ofTheFailures() []mutant {
 			embeddedPkg, "TestNote_FailureTexts",
 		},
 		{
+			"a script copies failure texts without a limit", scriptsDir + "lib/textslimit.lua",
+			"      if space < 0 then return i - 1 end\n", "",
+			redisPkg, "TestSettle_LongFailureTexts",
+		},
+		{
+			"failure texts of before do not count", scriptsDir + "lib/textslimit.lua",
+			"if tried > 0 then size, tried = size + TEXTSLIMIT_KEPT, tried - 1 end", "if tried > 0 then tried = tried - 1 end",
+			redisPkg, "TestSettle_LongFailureTexts",
+		},
+		{
+			"an ack copies the failure texts of 500 messages into the history", scriptsDir + "ack.lua",
+			"partition_tried > 0 and {unpack(ids, 1, 250)} or ids", "ids",
+			redisPkg, "TestSettle_LongFailureTexts",
+		},
+		{
 			"all failure texts are kept on a full disk", embeddedDir + "change.go",
 			"past.texts != e.past().texts && p.journal.scarce() {", "past.texts == \"\" && p.journal.scarce() {",
 			embeddedPkg, "TestNote_FullDiskKeepsTheNewestFailureText",

@@ -12,7 +12,7 @@
 -- ARGV[2...] receipts | text | - | 1 to 500
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok gone lease_lost
--- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 128; with a history 7 more and one for each 128, 6 more when others are pushed out, with keys 8 more, of 250 messages at most; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; half of that with a history
+-- COST O(n log N), N the leases of the partition, n <= 500; 4 redis.calls; with keys 5 and one for each 128; with a history 7 more and one for each 128, 6 more when others are pushed out, with keys 8 more, of 250 messages at most, also where a message has failed before; without, when one is not leased, up to 8 more for each. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; half of that with a history
 -- RETRY safe: a master issues no receipt twice, and one whose message is gone is answered so
 -- EMITS -
 -- USES partition code clock record fields fetch receipt history counter remembered remove answer index donelimits done
@@ -51,7 +51,7 @@ end
 -- the history.
 local recs
 if partition_keeps_done then
-  recs, n = fetch_records(ids)
+  recs, n = fetch_records(partition_tried > 0 and {unpack(ids, 1, 250)} or ids) -- for failure texts are copied, too
   ids = {unpack(ids, 1, n)}
 end
 local removed, mine, at = redis.call('ZREM', KEYS[3], unpack(ARGV, 2, 1 + n)), ids, {}

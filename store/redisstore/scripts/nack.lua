@@ -14,14 +14,14 @@
 -- ARGV[4...] n receipts, n delays, n failures | text, int, text | ms | delays from 0, failures up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok dead gone lease_lost cancelled
--- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one for each 128 messages, and one where a message has failed before; where messages with keys die, one more, and one for each key that a dead message has already. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
+-- COST O(n log N), N the messages of the partition, n <= 500; 9 redis.calls, one for each 128 messages, and one where a message has failed before; where messages with keys die, one more, and one for each key that a dead message has already. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there, also when 448 KiB of failure texts may have been copied. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done texts plan dead held lost failed wake answer
+-- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done texts textslimit plan dead held lost failed wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, cancelled, before = tonumber(ARGV[1]), 0, wake_first()
-local at, ids, recs, late, last = held_receipts(4, 3 + n, 'all')
+local at, ids, recs, late, last = held_receipts(4, textslimit_last(4, 3 + n, 2 * n), 'all')
 local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]

@@ -16,14 +16,14 @@
 -- ARGV[6...] n receipts, n delays, n failures, n due times of the next occurrences, n ids of letters, n schedules that the due times are of | text, int, text, int, text, text | ms | delays from 0, failures up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok too_far dead gone lease_lost cancelled changed
--- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there; writes those of letters. With a history, half of that, and up to 20 redis.calls more while cancels are under way
+-- COST O(n log N), N the messages of the partition, n <= 500; 12 redis.calls, one for each 128 messages, and for each letter up to 2. Reads records, 1.25 MiB at most, or 1 MiB and one larger record, and stops there, also when 448 KiB of failure texts may have been copied; writes those of letters. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES partition code clock instant record schedule fields fetch receipt history counter remembered remove index donelimits done texts plan dead held lost failed wake answer
+-- USES partition code clock instant record schedule fields fetch receipt history counter remembered remove index donelimits done texts textslimit plan dead held lost failed wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, how, letters, cancelled, before, refused = tonumber(ARGV[1]), ARGV[5], 0, 0, wake_first(), {}
-local at, ids, recs, late, last = held_receipts(6, 5 + n, 'all')
+local at, ids, recs, late, last = held_receipts(6, textslimit_last(6, 5 + n, 2 * n), 'all')
 local histories, stop = history_read(ids), history_cancels(ids)
 -- letter(): the record of a message without its schedule, marked as a letter.
 local function letter(record, key, start)

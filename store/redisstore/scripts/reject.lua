@@ -12,15 +12,15 @@
 -- ARGV[2...] n receipts, n failures | text, text | - | failures up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok gone lease_lost cancelled
--- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, one more where a message has failed before, with keys one more, one for each 128, and one for each key that a dead message has already. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
+-- COST O(n log N), N the messages of the partition, n <= 500; 10 redis.calls, one more where a message has failed before, with keys one more, one for each 128, and one for each key that a dead message has already. Reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there, also when 448 KiB of failure texts may have been copied. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS -
--- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done texts plan dead held lost answer
+-- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done texts textslimit plan dead held lost answer
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, cancelled = tonumber(ARGV[1]), 0
 local need = partition_keeps_done and partition_stops > 0 and 'all' or 'keyed'
-local at, ids, recs, late, last = held_receipts(2, 1 + n, need)
+local at, ids, recs, late, last = held_receipts(2, textslimit_last(2, 1 + n, n), need)
 local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]

@@ -14,15 +14,15 @@
 -- ARGV[4...] n receipts, n delays, n reasons | text, int, text | ms | delays from 0, reasons up to 1024 bytes, empty: none
 -- RETURNS {done, exceptions}: done how many receipts were looked at, -1 when there is no such partition; exceptions "index code -" of each that is not OK
 -- CODES ok gone lease_lost cancelled
--- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls, and one where a message has failed or was snoozed before. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there. With a history, half of that, and up to 20 redis.calls more while cancels are under way
+-- COST O(n log N), N the messages of the partition, n <= 500; 8 redis.calls, and one where a message has failed or was snoozed before. While cancels are under way it reads the records of messages with keys, 1.25 MiB at most, or 1 MiB and one larger record, and stops there, also when 448 KiB of failure texts may have been copied. With a history, half of that, and up to 20 redis.calls more while cancels are under way
 -- RETRY safe: the history records which delivery ended last and how, so a repetition gets the same code
 -- EMITS wake, when the first due time becomes earlier
--- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done texts plan held lost wake answer
+-- USES partition code clock instant record fields fetch receipt history counter remembered remove index donelimits done texts textslimit plan held lost wake answer
 if not partition_layout then return {-1, ''} end
 clock_read()
 local n, cancelled, before = tonumber(ARGV[1]), 0, wake_first()
 local need = partition_stops == 0 and 'none' or partition_keeps_done and 'all' or 'keyed'
-local at, ids, recs, late, last = held_receipts(4, 3 + n, need)
+local at, ids, recs, late, last = held_receipts(4, textslimit_last(4, 3 + n, 2 * n), need)
 local histories, stop = history_read(ids), history_cancels(ids)
 for j = 1, #at do
   local i, id = at[j], ids[j]
