@@ -179,7 +179,7 @@ func ofSlots(ranges []redis.ClusterSlot) store.Finding {
 // masters have stopped for more than about a second: see docs/SCALING.md.
 const movable = 200_000
 
-// ofPartitions returns whether a partition has so many messages that moving it stops two masters for long.
+// ofPartitions returns whether a partition has more messages than are movable.
 func ofPartitions(all []store.Stats) store.Finding {
 	f := store.Finding{Check: "partitions", Found: "no messages"}
 	var most int64
