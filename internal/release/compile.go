@@ -33,7 +33,8 @@ func (p platform) suffix() string {
 // compile builds the command, and returns the program. It has its version from the tag of the clone.
 func (s source) compile(ctx context.Context, p platform, work string) ([]byte, error) {
 	path := filepath.Join(work, "dueq_"+p.os+"_"+p.arch+p.suffix())
-	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s", "-o", path, "./cmd/dueq") //nolint:gosec // a path below a temporary directory
+	// -s leaves the information for debuggers out, so the compiler need not make any.
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=true", "-gcflags=all=-dwarf=false", "-ldflags=-s", "-o", path, "./cmd/dueq") //nolint:gosec // a path below a temporary directory
 	cmd.Dir = s.dir
 	// Settings of the developer's own would change the program.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+p.os, "GOARCH="+p.arch, "GOAMD64=v1", "GOARM64=v8.0",
