@@ -61,9 +61,10 @@ func TestGlobPattern(t *testing.T) {
 	}
 }
 
-// FuzzGlobPattern holds that patterns without '/' mean what those of path.Match mean.
+// FuzzGlobPattern holds that patterns without '/' mean what those of path.Match mean. To path.Match, a range that ends
+// before it begins has no characters; here it is refused as a mistake, whatever else its set has.
 func FuzzGlobPattern(f *testing.F) {
-	for _, seed := range [][2]string{{"a*", "abc"}, {"[a-z]?", "xy"}, {`\*`, "*"}, {"[^x]", "y"}, {"[", "["}, {"[a-", "a"}} {
+	for _, seed := range [][2]string{{"a*", "abc"}, {"[a-z]?", "xy"}, {`\*`, "*"}, {"[^x]", "y"}, {"[", "["}, {"[a-", "a"}, {"[00- ]", "0"}} {
 		f.Add(seed[0], seed[1])
 	}
 	f.Fuzz(func(t *testing.T, glob, key string) {
@@ -75,7 +76,7 @@ func FuzzGlobPattern(f *testing.F) {
 		if err == nil && bad == nil && p.MatchString(key) != want {
 			t.Errorf("%q matches %q: %t, path.Match says %t", glob, key, !want, want)
 		}
-		if err != nil && bad == nil && want {
+		if err != nil && bad == nil && want && !strings.Contains(err.Error(), "which ends before it begins") {
 			t.Errorf("%q is refused (%v), but path.Match matches %q", glob, err, key)
 		}
 	})
