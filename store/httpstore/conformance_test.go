@@ -56,7 +56,12 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Harness { return inMemory(t, unchanged) })
 }
 
+// TestRedisConformance shows the race detector no code that it does not see in TestConformance and in the conformance
+// test of redisstore.
 func TestRedisConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: conformance is tested with one store behind the server")
+	}
 	t.Parallel()
 	storetest.Run(t, func(t *testing.T) storetest.Harness {
 		rdb, prefix := redistest.Shared(t).Client(t), redistest.Prefix()

@@ -11,6 +11,7 @@ import (
 // accumulated: leases that ran out, expired messages, dead letters. BenchmarkScripts_Backlogs
 // measures the time.
 func TestScripts_BacklogsDoNotBlockOthers(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	const mostCalls, mostItems = 1000, 10_000
 	r := newRig(t, redistest.Start(t).Client(t))

@@ -123,9 +123,18 @@ func changes(r *rig) string {
 	return infoFields(info)["rdb_changes_since_last_save"]
 }
 
+// skipIfShort skips a test in which one goroutine looks at scripts, which takes seconds.
+func skipIfShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("SKIPPED with -short: one goroutine looks at scripts for seconds")
+	}
+}
+
 // TestScripts_WorkDoesNotGrowWithTheBacklog checks that every script does no more when 100,000
 // messages are due than when 1,000 are. BenchmarkScripts_HundredThousandDue measures the time.
 func TestScripts_WorkDoesNotGrowWithTheBacklog(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	r := newRig(t, redistest.Start(t).Client(t))
 	batch := dueAtOnce(r)

@@ -217,6 +217,7 @@ func expireAll(r *rig) {
 // of them: copying records is what takes the server's time. Done messages keep no body of more than
 // 256 KiB, so a script may read five of them. BenchmarkScripts_LargeRecords measures the time.
 func TestScripts_LargeRecordsDoNotBlockOthers(t *testing.T) {
+	skipIfShort(t)
 	t.Parallel()
 	for _, size := range largeSizes {
 		r := newRig(t, redistest.Start(t).Client(t))

@@ -11,6 +11,7 @@ import (
 // TestScripts_UseOnlyDeclaredNames runs luacheck on the scripts as they are sent to Redis.
 // No fragment uses a name of a script. Redis itself reports an undeclared name only when it is used.
 func TestScripts_UseOnlyDeclaredNames(t *testing.T) {
+	skipIfShort(t)
 	program, err := exec.LookPath("luacheck")
 	if err != nil {
 		t.Skip("SKIPPED: there is no luacheck here; make deps installs it where apt-get is")
