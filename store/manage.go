@@ -48,19 +48,28 @@ type Move struct {
 	Delay int64 `json:"delay,omitzero"`
 }
 
-// ListRequest asks for one page of messages.
+// ListRequest asks for one page of messages, in the order of Record.At. The order of those of one
+// instant is the store's own, and always the same.
 type ListRequest struct {
-	State     State  `json:"state,omitzero"`      // one of the five, or Waiting
-	Cursor    string `json:"cursor,omitzero"`     // Page.Next of the page before; "" for the first
-	From      int64  `json:"from,omitzero"`       // the least Record.At of the first page, up to MaxInstant; not of leased ones, and unused with a Cursor
-	Limit     int    `json:"limit,omitzero"`      // 1 to MaxListLimit
-	BodyLimit int    `json:"body_limit,omitzero"` // bytes of each body to return; 0 returns none
+	State State `json:"state,omitzero"` // one of the five, or Waiting
+	// Descending reverses the whole order: the page begins with the last message.
+	Descending bool `json:"descending,omitzero"`
+	// Cursor is Page.Next of the page before, or one of its Cursors, in the same order; "" for the
+	// first page. A cursor is a place in the order: the message that was there may be gone.
+	Cursor string `json:"cursor,omitzero"`
+	// From is the least Record.At of the first page, Descending the greatest, up to MaxInstant; 0 is
+	// no bound. It is unused with a Cursor.
+	From      int64 `json:"from,omitzero"`
+	Limit     int   `json:"limit,omitzero"`      // 1 to MaxListLimit
+	BodyLimit int   `json:"body_limit,omitzero"` // bytes of each body to return; 0 returns none
+	Cursors   bool  `json:"cursors,omitzero"`    // return Page.Cursors
 }
 
 // Page is one page of a list.
 type Page struct {
 	Records []Record `json:"records,omitzero"`
-	Next    string   `json:"next,omitzero"` // cursor of the next page; "" when there is none
+	Next    string   `json:"next,omitzero"`    // cursor of the next page; "" when there is none
+	Cursors []string `json:"cursors,omitzero"` // for each of Records, the cursor of a page that begins behind it
 }
 
 // PurgeRequest removes messages for good. Caller and Number are those of [CancelRequest].
@@ -119,10 +128,16 @@ func (r ListRequest) Validate() error {
 	if r.From < 0 || r.From > MaxInstant {
 		return Outside("from", r.From, "0 to %d", int64(MaxInstant))
 	}
-	if r.From != 0 && r.State == Leased {
-		return Invalid("from", "%d is given for leased messages, which are found in another order", r.From)
-	}
 	return validateCount("limit", r.Limit, MaxListLimit)
+}
+
+// OtherOrder is the error for a cursor of a list in the order opposite to that of r.
+func (r ListRequest) OtherOrder() *Error {
+	order, want := "descending", "ascending"
+	if r.Descending {
+		order, want = want, order
+	}
+	return Unfit("cursor", r.Cursor, " is of a list in %s order, not in %s order", order, want)
 }
 
 // Validate returns an *Error of kind ErrInvalid for the first thing wrong with r.

@@ -121,8 +121,38 @@ func ofTheDashboard() []mutant {
 		},
 		{
 			"a list from a time leaves out messages of that time in Redis", redisDir + "read.go",
-			"score = strconv.FormatInt(r.From, 10)", "score = strconv.FormatInt(r.From+1, 10)",
+			"	from := r.From\n", "	from := r.From + 1\n",
 			redisPkg, "TestConformance/Reading",
+		},
+		{
+			"a descending list from a time leaves out messages of that time in Redis", redisDir + "read.go",
+			"		from++\n", "",
+			redisPkg, "TestConformance/Reading",
+		},
+		{
+			"a page in Redis begins with the last message of the page before", redisDir + "read.go",
+			"		p.member += \"\\x00\" // behind the member itself\n", "",
+			redisPkg, "TestConformance/Reading",
+		},
+		{
+			"a page in descending order has the first messages in Redis", redisDir + "scripts/lib/ranks.lua",
+			"math.max(low, high - limit), high - 1)", "low, math.min(low + limit, high) - 1)",
+			redisPkg, "TestConformance/Reading",
+		},
+		{
+			"a cursor of a list in the other order is taken in Redis", redisDir + "read.go",
+			"err == nil && p.descending != r.Descending", "err == nil && r.Limit < 0",
+			redisPkg, "TestConformance/Reading",
+		},
+		{
+			"a descending list of ready messages begins with scheduled ones", embeddedDir + "list.go",
+			"if r.Descending && !now.reached(from.at) {", "if r.Descending && now.reached(from.at) {",
+			embeddedPkg, "TestConformance/Reading",
+		},
+		{
+			"a cursor of a list in the other order is taken", embeddedDir + "list.go",
+			"		return position{}, r.OtherOrder()\n", "		return pos, nil\n",
+			embeddedPkg, "TestConformance/Reading",
 		},
 		{
 			"statuses of answers are ids", "internal/failuregroup/failuregroup.go",

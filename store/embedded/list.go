@@ -6,12 +6,11 @@ import "github.com/dueq-dev/dueq/store"
 // bodies reach store.MaxBatchBytes, so that one call cannot copy gigabytes.
 func (p *partition) list(r store.ListRequest, from position, now instant) store.Page {
 	var page store.Page
-	found := p.inState(r.State, from, r.Limit+1, now)
+	found := p.inState(r, from, now)
 	bytes := 0
 	for i, e := range found {
 		if i == r.Limit || bytes >= store.MaxBatchBytes || i > 0 && p.readEnough() {
-			last := found[i-1]
-			page.Next = encodeCursor(letter(r.State), position{last.at, last.id})
+			page.Next = cursorBehind(r, found[i-1])
 			break
 		}
 		content, err := p.payload(e)
@@ -25,20 +24,27 @@ func (p *partition) list(r store.ListRequest, from position, now instant) store.
 		if r.State == store.Waiting {
 			page.Records[i].State = store.Waiting
 		}
+		if r.Cursors {
+			page.Cursors = append(page.Cursors, cursorBehind(r, e))
+		}
 		bytes += len(page.Records[i].Body)
 	}
 	return page
 }
 
-// inState returns at most limit messages of a state behind a position, in order.
-func (p *partition) inState(s store.State, from position, limit int, now instant) []*entry {
+// inState returns the messages of a page from a position on, and one more if there is one.
+func (p *partition) inState(r store.ListRequest, from position, now instant) []*entry {
 	order := p.waiting.order
-	switch s {
-	case store.Scheduled:
-		if now.reached(from.at) {
+	switch r.State {
+	case store.Scheduled: // behind the ready ones
+		if !r.Descending && now.reached(from.at) {
 			from = endOf(now.ms)
 		}
-	case store.Ready, store.Waiting:
+	case store.Ready:
+		if r.Descending && !now.reached(from.at) {
+			from = endOf(now.ms)
+		}
+	case store.Waiting:
 	case store.Leased:
 		order = p.leased
 	case store.Dead:
@@ -47,36 +53,70 @@ func (p *partition) inState(s store.State, from position, limit int, now instant
 		order = p.done.order
 	}
 	var found []*entry
-	order.after(from, func(e *entry) bool {
-		if len(found) == limit || s != store.Waiting && e.stateAt(now) != s {
+	visit := func(e *entry) bool {
+		if len(found) > r.Limit || r.State != store.Waiting && e.stateAt(now) != r.State {
 			return false
 		}
 		found = append(found, e)
 		return true
-	})
+	}
+	if r.Descending {
+		order.before(from, visit)
+	} else {
+		order.after(from, visit)
+	}
 	return found
 }
 
 // listFrom returns the position behind which a page begins, or what is wrong with
 // the request.
 func listFrom(r store.ListRequest) (position, error) {
-	if err := r.Validate(); err != nil || r.Cursor == "" && r.From == 0 {
-		return start(), err
+	if err := r.Validate(); err != nil {
+		return position{}, err
 	}
-	if r.Cursor == "" {
+	switch {
+	case r.Cursor != "":
+		return listCursor(r)
+	case r.Descending && r.From > 0:
+		return endOf(r.From), nil
+	case r.Descending:
+		return end(), nil
+	case r.From > 0:
 		return position{at: r.From}, nil // no id is zero
 	}
-	order, pos, err := decodeCursor(r.Cursor)
-	if err == nil && order != letter(r.State) {
-		err = badCursor(r.Cursor)
-	}
-	return pos, err
+	return start(), nil
 }
 
-// letter names a state in cursors.
-func letter(s store.State) byte {
-	if s == store.Done {
-		return done.letter()
+// listCursor returns the position of the cursor of a list.
+func listCursor(r store.ListRequest) (position, error) {
+	order, pos, err := decodeCursor(r.Cursor)
+	if err != nil {
+		return position{}, err
 	}
-	return s[0]
+	opposite := r
+	opposite.Descending = !r.Descending
+	switch order {
+	case letter(r):
+		return pos, nil
+	case letter(opposite):
+		return position{}, r.OtherOrder()
+	}
+	return position{}, badCursor(r.Cursor)
+}
+
+// cursorBehind returns the cursor of a page that begins behind an entry.
+func cursorBehind(r store.ListRequest, e *entry) string {
+	return encodeCursor(letter(r), position{e.at, e.id})
+}
+
+// letter names the state of a list in cursors, in upper case for the descending order.
+func letter(r store.ListRequest) byte {
+	name := r.State[0]
+	if r.State == store.Done {
+		name = done.letter()
+	}
+	if r.Descending {
+		name -= 'a' - 'A'
+	}
+	return name
 }

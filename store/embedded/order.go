@@ -19,6 +19,9 @@ type position struct {
 // start is before every entry.
 func start() position { return position{at: math.MinInt64} }
 
+// end is behind every entry.
+func end() position { return position{at: math.MaxInt64} }
+
 // endOf is behind every entry of a millisecond: no id is that high.
 func endOf(ms int64) position {
 	return position{at: ms, id: store.ID(bytes.Repeat([]byte{0xff}, len(store.ID{})))}
@@ -98,6 +101,14 @@ func (o order) firstAt() int64 {
 // must not change meanwhile.
 func (o order) after(pos position, visit func(e *entry) bool) {
 	o.elements(pos, func(p element) bool { return visit(p.e) })
+}
+
+// before visits the entries before a position, the last one first, until visit returns false. The
+// order must not change meanwhile.
+func (o order) before(pos position, visit func(e *entry) bool) {
+	o.tree.DescendLessOrEqual(element{pos.at, &entry{id: pos.id}}, func(p element) bool {
+		return p.at == pos.at && p.e.id == pos.id || visit(p.e)
+	})
 }
 
 // elements is after for who needs the time of most entries only: following the pointers of a

@@ -23,7 +23,7 @@ func (p *partition) removeAll(r store.PurgeRequest, now instant) int {
 	}
 	candidates := named(of, r.IDs)
 	if r.All {
-		candidates = p.inState(r.State, start(), r.Limit, now)
+		candidates = p.inState(store.ListRequest{State: r.State, Limit: r.Limit}, start(), now)
 	}
 	n := 0
 	for _, e := range candidates {

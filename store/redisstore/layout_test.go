@@ -227,7 +227,7 @@ func TestReplies_RubbishIsCorrupt(t *testing.T) {
 		return err
 	}
 	list := func(more, score, size any) error {
-		_, err := readPage(store.Ready, []any{more, id, score, record, size, nil, nil, nil, nil, nil})
+		_, err := readPage(store.ListRequest{State: store.Ready}, []any{more, id, score, record, size, nil, nil, nil, nil, nil})
 		return err
 	}
 	settings := func(i int, value any) error {

@@ -166,16 +166,13 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 	if err := firstError(p.Validate(), r.Validate()); err != nil {
 		return store.Page{}, err
 	}
-	score, member, err := parseCursor(r.Cursor)
+	place, err := listPlace(r)
 	if err != nil {
 		return store.Page{}, err
 	}
-	if r.Cursor == "" && r.From > 0 {
-		score = strconv.FormatInt(r.From, 10) // with no member: before all that have it
-	}
 	got, err := s.run(ctx, call{
 		op: "list", queue: p.Queue, script: s.scripts["list"], keys: s.partitionKeys(p, allKeys),
-		args: []any{string(r.State), r.Limit, r.BodyLimit, score, member},
+		args: []any{string(r.State), r.Limit, r.BodyLimit, place.score, place.member, bit(r.Descending)},
 	})
 	if err != nil {
 		return store.Page{}, err
@@ -184,7 +181,7 @@ func (s *Store) List(ctx context.Context, p store.Partition, r store.ListRequest
 	if !ok || len(fields)%listed != 1 {
 		return store.Page{}, fail("list", p.Queue, unexpected(got))
 	}
-	found, err := readPage(r.State, fields)
+	found, err := readPage(r, fields)
 	if err != nil {
 		return store.Page{}, fail("list", p.Queue, err)
 	}
@@ -198,17 +195,17 @@ const listed = 9
 const aliasBits = 10
 
 // readPage reads {more, member, score, record, body size, history, failure, cancel, holder, memory, ...}.
-func readPage(state store.State, fields []any) (out store.Page, err error) {
+func readPage(q store.ListRequest, fields []any) (out store.Page, err error) {
 	in := numbers{script: "list"}
 	more, fields := in.read("more", fields[0]) == 1, fields[1:]
 	if more {
 		last := fields[len(fields)-listed:]
-		out.Next = cursor(text(last[1]), text(last[0]))
+		out.Next = place{q.Descending, text(last[1]), text(last[0])}.cursor()
 	}
 	for ; len(fields) > 0; fields = fields[listed:] {
 		id, _, _ := strings.Cut(text(fields[0]), ":")
-		r := store.Record{State: state, At: in.read("score", fields[1]), BodySize: int(in.read("body size", fields[3])), Holder: text(fields[7])}
-		if state == store.Leased {
+		r := store.Record{State: q.State, At: in.read("score", fields[1]), BodySize: int(in.read("body size", fields[3])), Holder: text(fields[7])}
+		if q.State == store.Leased {
 			r.At >>= aliasBits
 		}
 		// An element that is no message is for Check to report.
@@ -217,24 +214,68 @@ func readPage(state store.State, fields []any) (out store.Page, err error) {
 		}
 		readMemory(&r, text(fields[8]))
 		out.Records = append(out.Records, r)
+		if q.Cursors {
+			out.Cursors = append(out.Cursors, place{q.Descending, text(fields[1]), text(fields[0])}.cursor())
+		}
 	}
 	return out, in.err
 }
 
-// cursor names a position between two elements of a zset: after score and member.
-func cursor(score, member string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(score + " " + member))
+// place is that of an element of a zset in a list, or between two of them.
+type place struct {
+	descending    bool
+	score, member string
 }
 
-func parseCursor(s string) (score, member string, err error) {
-	if s == "" {
-		return "", "", nil
+// listPlace returns the place at which a page begins; without a score it is the end of the order.
+func listPlace(r store.ListRequest) (place, error) {
+	if r.Cursor == "" {
+		p := place{descending: r.Descending}
+		if r.From > 0 {
+			p.score = leastScore(r)
+		}
+		return p, nil
 	}
+	p, err := parseCursor(r.Cursor)
+	if err == nil && p.descending != r.Descending {
+		err = r.OtherOrder()
+	}
+	if !p.descending {
+		p.member += "\x00" // behind the member itself
+	}
+	return p, err
+}
+
+// leastScore returns the least score of those with r.From, or where a list is descending of those
+// behind it.
+func leastScore(r store.ListRequest) string {
+	from := r.From
+	if r.Descending {
+		from++
+	}
+	if r.State == store.Leased {
+		const beyondLeases = 1 << 42 // ms; their scores end below 1<<52
+		from = min(from, beyondLeases) << aliasBits
+	}
+	return strconv.FormatInt(from, 10)
+}
+
+// cursor returns the text of a place: "score member", of a descending list "dscore member".
+func (p place) cursor() string {
+	text := p.score + " " + p.member
+	if p.descending {
+		text = "d" + text
+	}
+	return base64.RawURLEncoding.EncodeToString([]byte(text))
+}
+
+func parseCursor(s string) (p place, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(s)
-	score, member, ok := strings.Cut(string(b), " ")
+	text, descending := strings.CutPrefix(string(b), "d")
+	score, member, ok := strings.Cut(text, " ")
 	broken := strings.ContainsAny(s, "\r\n") // which the decoder skips
 	if _, bad := strconv.ParseInt(score, 10, 64); err != nil || bad != nil || !ok || len(member) > 256 || broken {
-		return "", "", store.Unfit("cursor", s, " is not a cursor")
+		return place{}, store.Unfit("cursor", s, " is not a cursor")
 	}
-	return score, member, nil
+	return place{descending, score, member}, nil
 }

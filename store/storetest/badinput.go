@@ -242,7 +242,6 @@ func badManages() []bad {
 		badList("negative body limit", store.ListRequest{State: store.Ready, Limit: 1, BodyLimit: -1}, "body limit", "-1"),
 		badList("from before 1970", store.ListRequest{State: store.Ready, Limit: 1, From: -1}, "from", "-1"),
 		badList("from after 9999", store.ListRequest{State: store.Ready, Limit: 1, From: store.MaxInstant + 1}, "from", "253402300799999"),
-		badList("leased from a time", store.ListRequest{State: store.Leased, Limit: 1, From: 5}, "from", "5"),
 		badList("malformed cursor", store.ListRequest{State: store.Ready, Limit: 1, Cursor: "no cursor!"}, "cursor"),
 		badList("short cursor", store.ListRequest{State: store.Leased, Limit: 1, Cursor: "0"}, "cursor"),
 		badForecast("of no span", store.ForecastRequest{Step: 1}, "spans", "0", "100"),

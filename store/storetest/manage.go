@@ -325,6 +325,12 @@ func reading() []testCase {
 		{"PagesWhileMessagesLeave", "", testPagesLeaving},
 		{"LeasedInOrderOfDeadline", "", testListLeased},
 		{"FromATime", "", testListFrom},
+		{"DescendingIsTheReverse", "", testDescending},
+		{"DescendingWhileMessagesComeAndGo", "", testDescendingChanges},
+		{"DescendingFromATime", "", testDescendingFrom},
+		{"LeasedFromATime", "", testLeasedFrom},
+		{"CursorsOfEachRecord", "", testCursors},
+		{"CursorOfTheOtherOrder", "", testCursorOtherOrder},
 		{"BodyLimit", "", testBodyLimit},
 		{"UnknownQueue", "", testReadUnknown},
 	}

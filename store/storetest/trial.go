@@ -258,6 +258,7 @@ func (r *trial) compare(s step) {
 	r.m.now = r.clock().UnixMicro()
 	for _, state := range []store.State{store.Scheduled, store.Ready, store.Leased, store.Dead, store.Done} {
 		got := r.list(state)
+		r.compareReversed(state, got)
 		if state == store.Leased {
 			inOrderOfIDs(got)
 		}
@@ -294,6 +295,21 @@ func (r *trial) list(state store.State) []store.Record {
 		r.t.Fatalf("list: %v", err)
 	}
 	return page.Records
+}
+
+// compareReversed compares the list in descending order with that in ascending order, where time
+// does not move messages between the two calls.
+func (r *trial) compareReversed(state store.State, ascending []store.Record) {
+	if r.h.Advance == nil && (state == store.Scheduled || state == store.Ready) {
+		return
+	}
+	want := slices.Clone(ascending)
+	slices.Reverse(want)
+	page, err := r.s.List(r.outer.Context(), r.p, store.ListRequest{State: state, Limit: store.MaxListLimit, BodyLimit: store.MaxBody, Descending: true})
+	if err != nil {
+		r.t.Fatalf("list in descending order: %v", err)
+	}
+	r.equal(string(state)+" in descending order", page.Records, want)
 }
 
 // adopt takes over the instants that the store chose, where they are near enough.

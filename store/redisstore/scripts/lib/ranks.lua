@@ -28,13 +28,20 @@ local function ranks_less(a, b)
   end
   return #a < #b
 end
--- ranks_beyond(): the rank of the first element after (score, member), there or not.
-local function ranks_beyond(state, score, member)
+-- ranks_place(): how many elements are before (score, member), there or not.
+local function ranks_place(state, score, member)
   local low = ranks_count(state, '-inf', '(' .. score)
   local high = low + ranks_count(state, score, score)
   while low < high do
     local middle = math.floor((low + high) / 2)
-    if ranks_less(member, ranks_range(state, middle, middle)[1]) then high = middle else low = middle + 1 end
+    if ranks_less(ranks_range(state, middle, middle)[1], member) then low = middle + 1 else high = middle end
   end
   return low
+end
+-- ranks_page(): elements and scores of up to limit ranks from low, or descending from the one below high.
+local function ranks_page(state, low, high, limit, descending)
+  if not descending then return ranks_range(state, low, math.min(low + limit, high) - 1) end
+  local found, out = ranks_range(state, math.max(low, high - limit), high - 1), {}
+  for i = #found - 1, 1, -2 do out[#out + 1], out[#out + 2] = found[i], found[i + 1] end
+  return out
 end
