@@ -16,6 +16,7 @@ import (
 // without their bodies.
 type ListOptions struct {
 	Filter    Filter // with Filter.State "": messages of all states
+	Order     Order  // default "": state by state, partition by partition
 	Cursor    string // Page.Next of the page before; "": the first page
 	Limit     int    // messages to examine for a page, up to 1000; default 100
 	BodyLimit int    // bytes of each body to return; default 0: none, see Record.BodySize
@@ -32,13 +33,16 @@ type Page struct {
 // twice and not missed.
 func listedStates() []State { return []State{Scheduled, Ready, Leased, Dead, Done} }
 
-// List returns a page of the messages that a filter chooses: first all scheduled ones, then the
+// List returns a page of the messages that a filter chooses. With o.Order they are in the order of
+// Record.At, over all partitions and states; those of one instant are in an order of the store's own.
+// Without, a page costs the least: it has first all scheduled messages, then the
 // ready, the leased, the dead and the done ones, those in a state partition by partition, in the
 // order of Record.At. A page examines up to o.Limit messages and has those that match: it may
 // have fewer, even none, although more follow. Continue until Page.Next is "", or use
 // [Queue.Messages]. A message that changes its state meanwhile may be missed or seen twice.
 // It costs a call of the store for each 250 messages, and one for each state of a partition, up to
-// 16. Errors: [ErrInvalid], [ErrNotFound] for an unknown queue.
+// 16; with o.Order one for each state of each partition, and up to one for each 8 messages. A cursor
+// belongs to its order. Errors: [ErrInvalid], [ErrNotFound] for an unknown queue.
 func (q *Queue) List(ctx context.Context, o ListOptions) (Page, error) {
 	if err := q.guard(ctx); err != nil {
 		return Page{}, fail("list", q.name, "", err)
@@ -82,12 +86,19 @@ func (q *Queue) list(ctx context.Context, o ListOptions) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
+	if o.Limit == 0 {
+		o.Limit = defaultLimit
+	}
+	switch o.Order {
+	case "":
+	case Ascending, Descending:
+		return q.listSorted(ctx, m, o)
+	default:
+		return Page{}, noneOf("order", string(o.Order), "asc, desc")
+	}
 	from, err := parseCursor(o.Cursor, m.states)
 	if err != nil {
 		return Page{}, err
-	}
-	if o.Limit == 0 {
-		o.Limit = defaultLimit
 	}
 	r := store.ListRequest{State: store.State(from.state), Cursor: from.rest, Limit: o.Limit, BodyLimit: o.BodyLimit}
 	if err := r.Validate(); err != nil {

@@ -38,14 +38,17 @@ func serveList(c *call) error {
 }
 
 func (c *call) listOptions() (o dueq.ListOptions, err error) {
-	if err := c.onlyQuery(append(filterParameters(), "cursor", "limit", "body_limit")...); err != nil {
+	if err := c.onlyQuery(append(filterParameters(), "order", "cursor", "limit", "body_limit")...); err != nil {
 		return o, err
 	}
 	query := c.r.URL.Query()
 	if o.Filter, err = queryFilter(query); err != nil {
 		return o, err
 	}
-	o.Cursor = query.Get("cursor")
+	o.Cursor, o.Order = query.Get("cursor"), dueq.Order(query.Get("order"))
+	if query.Has("order") && o.Order != dueq.Ascending && o.Order != dueq.Descending {
+		return o, noneOf("order", string(o.Order), "asc, desc")
+	}
 	if o.Limit, err = number("limit", query.Get("limit")); err != nil {
 		return o, err
 	}

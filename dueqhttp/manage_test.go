@@ -77,11 +77,30 @@ func (r *rig) list(queue, query string) (all []item, pages int) {
 	}
 }
 
+func TestList_Order(t *testing.T) {
+	t.Parallel()
+	r := serve(t, nil)
+	for _, key := range []string{"b", "c", "a"} {
+		r.sent("work", `{"key":"`+key+`","delay":"`+map[string]string{"a": "1h", "b": "2h", "c": "3h"}[key]+`"}`)
+	}
+	for query, want := range map[string]string{"order=asc": "a b c", "order=desc": "c b a", "order=desc&limit=1": "c b a", "order=desc&due=..150m": "b a"} {
+		var keys []string
+		listed, _ := r.list("work", query)
+		for _, m := range listed {
+			keys = append(keys, m.Key)
+		}
+		if got := strings.Join(keys, " "); got != want {
+			t.Errorf("%q lists %q, want %q", query, got, want)
+		}
+	}
+}
+
 func TestList_BadInput(t *testing.T) {
 	t.Parallel()
 	r := serve(t, nil)
 	r.sent("work", `{}`)
 	for query, field := range map[string]string{
+		"order=newest": "order", "order=": "order", "order=desc&cursor=s0.": "cursor",
 		"limit=0": "limit", "limit=-1": "limit", "limit=1001": "limit", "limit=2147483648": "limit", "limit=9223372036854775808": "limit",
 		"limit=1e9": "limit", "limit=": "limit", "limit=%2B5": "limit", "body_limit=-1": "body_limit", "body_limit=41944": "body_limit",
 		"state=gone": "state", "cursor=forged": "cursor", "cursor=s9.": "cursor", "key=%5Ba": "key", "due=tomorrow": "due",

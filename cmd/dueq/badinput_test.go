@@ -80,6 +80,7 @@ func TestRun_BadInputIsRefused(t *testing.T) {
 		"queue settings unknown":   {[]string{"queue", "settings", "--queue", "q"}, 3, []string{`"q"`, "not found"}},
 		"queue update unknown":     {[]string{"queue", "update", "--queue", "q", "--max-body", "5"}, 3, []string{`"q"`, "not found"}},
 		"queue update nothing":     {[]string{"queue", "update", "--queue", "q"}, 2, []string{"no setting"}},
+		"list order":               {[]string{"list", "--queue", "q", "--order", "newest"}, 2, []string{"order", "newest", "asc, desc"}},
 		"list state":               {[]string{"list", "--queue", "q", "--state", "asleep"}, 2, []string{"state", "asleep", "scheduled"}},
 		"list limit 0":             {[]string{"list", "--queue", "q", "--limit", "0"}, 2, []string{"--limit", "0", "1000"}},
 		"list limit 1001":          {[]string{"list", "--queue", "q", "--limit", "1001"}, 2, []string{"limit", "1001", "1000"}},

@@ -65,6 +65,7 @@ func (p *page) text() string {
 
 type listFlags struct {
 	dueq.ListOptions
+	order string
 	state string
 	all   bool
 }
@@ -74,8 +75,9 @@ func newList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list --queue NAME",
 		Short: "List messages",
-		Long: `List messages: those in one state in the order of WHEN (due time; leased: end of the
-lease; dead: time of death; done: when it ended), or without --state the first of each state.
+		Long: `List messages: those in one state, partition by partition, in the order of WHEN (due time;
+leased: end of the lease; dead: time of death; done: when it ended), or without --state the first
+of each state. --order desc has the latest first, over all partitions.
 HOLDER is the consumer that has a leased message: the name of its process, or a name that the
 program sets, and a unique suffix.
 
@@ -108,8 +110,8 @@ func newDead(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "dead --queue NAME",
 		Short: "List dead messages and why they failed",
-		Long: `List dead messages (out of attempts, or rejected) with their last failure, the oldest
-death first. "dueq redrive" makes them due again, "dueq purge --state dead --all" removes them.`,
+		Long: `List dead messages (out of attempts, or rejected) with their last failure, in each
+partition the oldest death first; --order desc has the latest first, over all partitions. "dueq redrive" makes them due again, "dueq purge --state dead --all" removes them.`,
 		Args: cobra.NoArgs,
 	}
 	f.addFlags(cmd)
@@ -125,6 +127,7 @@ func (f *listFlags) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	filterFlags(cmd, &f.Filter)
 	flags.IntVar(&f.Limit, "limit", 100, "messages of a page, 1 to 1000")
+	flags.StringVar(&f.order, "order", "", "by time over all partitions: asc, the earliest first, or desc (default: partition by partition)")
 	flags.StringVar(&f.Cursor, "cursor", "", "begin behind a page: its next")
 	flags.BoolVar(&f.all, "all", false, "every page, not only the first")
 	flags.IntVar(&f.BodyLimit, "body", 200, "bytes of each body to show, 0 for none")
@@ -148,6 +151,7 @@ func (f *listFlags) check(cmd *cobra.Command) error {
 	if cmd.Flags().Changed("limit") && f.Limit < 1 {
 		return usage("--limit: %d is outside 1 to 1000", f.Limit)
 	}
+	f.Order = dueq.Order(f.order)
 	return nil
 }
 

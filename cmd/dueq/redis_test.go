@@ -205,6 +205,11 @@ func TestList_Pages(t *testing.T) {
 	for _, delay := range []string{"3h", "1h", "2h", "0s", "0s"} {
 		s.ok("send", "--queue", "q", "--delay", delay, "delay of "+delay+" "+strings.Repeat("日", 200))
 	}
+	up := decode[page](t, s.ok("list", "--queue", "q", "--state", "scheduled", "--order", "asc", "-o", "json"))
+	down := decode[page](t, s.ok("list", "--queue", "q", "--state", "scheduled", "--order", "desc", "-o", "json"))
+	if last := len(up.Messages) - 1; last < 1 || down.Messages[len(down.Messages)-1].ID != up.Messages[0].ID {
+		t.Errorf("%+v is not %+v in reverse", down, up)
+	}
 	first := decode[page](t, s.ok("list", "--queue", "q", "--state", "scheduled", "--limit", "2", "-o", "json", "--body", "14"))
 	if len(first.Messages) != 2 || *first.Messages[0].Body != "delay of 1h " || first.Messages[0].BodySize != 612 || first.Next == "" {
 		t.Errorf("first page is %+v", first)

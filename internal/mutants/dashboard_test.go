@@ -145,6 +145,21 @@ func ofTheDashboard() []mutant {
 			redisPkg, "TestConformance/Reading",
 		},
 		{
+			"a sorted page repeats messages of the instant at its cursor", "listorder.go",
+			"			s.behind(at, l.options.Order)\n", "			s.begin(at, l.options.Order)\n",
+			rootPkg, "TestList_OrderWhileMessagesComeAndGo",
+		},
+		{
+			"a sorted page begins anew in the partitions behind its cursor", "listorder.go",
+			"			s.begin(at, l.options.Order)\n\t\t}\n\t}\n", "\t\t}\n\t}\n",
+			rootPkg, "TestList_Order",
+		},
+		{
+			"a list in descending order takes the earliest first", "listorder.go",
+			"			at = -at\n", "",
+			rootPkg, "TestList_Order",
+		},
+		{
 			"a descending list of ready messages begins with scheduled ones", embeddedDir + "list.go",
 			"if r.Descending && !now.reached(from.at) {", "if r.Descending && now.reached(from.at) {",
 			embeddedPkg, "TestConformance/Reading",
