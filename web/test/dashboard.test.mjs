@@ -221,7 +221,7 @@ for (const kind of kinds) {
       await quiet(page);
     });
 
-    test("messages: a bar of the forecast leads to its messages at once, and a page is sorted", async () => {
+    test("messages: a bar of the forecast leads to its messages at once, and all are sorted by time", async () => {
       const page = await open(browser, server, "#/queues/flights/messages?state=scheduled&due=1h..20h");
       await text(page, "[role=status]", /^\d+ messages$/);
       const times = () => page.locator("tbody time").evaluateAll((all) => all.map((t) => Date.parse(t.dateTime)));
@@ -230,12 +230,28 @@ for (const kind of kinds) {
         assert.deepEqual(all, [...all].sort(compare));
         assert.ok(all.length >= 50 && all.every((t) => t > Date.now() + 3_500_000), `${all.length} messages, the first at ${all[0]}`);
       };
+      const all = async (order) => (await server.call("GET", `queues/flights/messages?state=scheduled&due=1h..20h&limit=50&order=${order}`)).messages.map((m) => m.id);
+      const shown = () => page.locator("td a.row").evaluateAll((all) => all.map((a) => a.href.split("/").at(-1)));
+      const first = async (id) => page.waitForFunction((id) => document.querySelector("td a.row")?.href.endsWith(id), id);
       await button(page, "time").click();
+      await first((await all("asc"))[0]);
       await order((a, b) => a - b);
+      await button(page, "Next page").click();
+      await page.waitForURL(/cursor=/);
       await button(page, "time ↑").click();
-      await text(page, "[role=status]", /only this page is sorted by time$/);
+      const latest = await all("desc");
+      await first(latest[0]);
       await order((a, b) => b - a);
+      assert.deepEqual((await shown()).slice(0, 50), latest);
       assert.match(page.url(), /by=-time/);
+      assert.doesNotMatch(page.url(), /cursor=/);
+      await button(page, "Next page").click();
+      await page.waitForFunction((ids) => { const id = document.querySelector("td a.row")?.href.split("/").at(-1); return id && !ids.includes(id); }, latest);
+      const times2 = await times();
+      assert.deepEqual(times2, [...times2].sort((a, b) => b - a));
+      assert.doesNotMatch(await page.locator("[role=status]").last().textContent(), /only this page/);
+      await button(page, "attempts").click();
+      await text(page, "[role=status]", /only this page is sorted by attempts$/);
       await quiet(page);
     });
 

@@ -303,7 +303,7 @@ export const api = {
     call<Forecast>("GET", address(`${queuePath(queue)}/forecast`, { step, spans }), undefined, signal),
   allForecast: (queue: string[], step: string, spans: number, signal?: AbortSignal) =>
     call<AllForecast>("GET", address("v1/forecast", { queue, step, spans, limit: mostForecasts }), undefined, signal),
-  list: (queue: string, filter: Filter, page: { cursor?: string; limit?: number; body_limit?: number }, signal?: AbortSignal) =>
+  list: (queue: string, filter: Filter, page: { cursor?: string; order?: "asc" | "desc"; limit?: number; body_limit?: number }, signal?: AbortSignal) =>
     call<Page>("GET", address(`${queuePath(queue)}/messages`, { ...filterQuery(filter), ...page }), undefined, signal),
   message: (queue: string, ref: string, signal?: AbortSignal) =>
     call<Message>("GET", messagePath(queue, ref), undefined, signal),

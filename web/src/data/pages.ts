@@ -12,6 +12,7 @@ export interface Found {
 // Wanted is a part of a list.
 export interface Wanted {
   cursor?: string;
+  order?: "asc" | "desc";
   limit: number; // messages to examine for the first answer
   most?: number; // and for one of those that follow, where few match; missing: as many
   rows: number; // that are wanted
@@ -24,11 +25,11 @@ const mostExamined = 10_000;
 
 // collect reads answers until there are enough messages. It reports what was found by then, in an
 // order in which more is only added behind it.
-export async function collect(queue: string, filter: Filter, { cursor, limit, most = limit, rows, body_limit }: Wanted, signal: AbortSignal, report = (_: Found) => {}): Promise<Found> {
+export async function collect(queue: string, filter: Filter, { cursor, order, limit, most = limit, rows, body_limit }: Wanted, signal: AbortSignal, report = (_: Found) => {}): Promise<Found> {
   const found: Found = { messages: [], next: cursor, examined: 0 };
   const have = new Set<string>();
   for (let answers = 1; ; answers++) {
-    const answer = await api.list(queue, filter, { cursor: found.next, limit, body_limit }, signal);
+    const answer = await api.list(queue, filter, { cursor: found.next, order, limit, body_limit }, signal);
     for (const m of answer.messages) {
       if (!have.has(m.id)) found.messages.push(m);
       have.add(m.id);

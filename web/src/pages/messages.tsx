@@ -36,7 +36,7 @@ export function filterOf(query: URLSearchParams): Filter {
 // find reads answers until there are enough matches. Without a filter one answer is enough, and so
 // it is for a key that is no pattern: at most one message that is not dead or done has it, and the
 // server finds it among any number.
-async function find(queue: string, filter: Filter, cursor: string | undefined, signal: AbortSignal, report: (f: Found) => void): Promise<Found> {
+async function find(queue: string, filter: Filter, cursor: string | undefined, order: Order["all"], signal: AbortSignal, report: (f: Found) => void): Promise<Found> {
   const names = Object.entries(filter).filter(([name, value]) => name !== "state" && value !== undefined).map(([name]) => name);
   let first: Message | undefined;
   if (!cursor && names.join() === "key" && !/[*?[\\]/.test(filter.key!)) {
@@ -46,7 +46,7 @@ async function find(queue: string, filter: Filter, cursor: string | undefined, s
   }
   const behind = (f: Found) => (first ? { ...f, messages: [first, ...f.messages.filter((m) => m.id !== first.id)] } : f);
   const most = names.some((name) => !atTime.has(name)) ? perAnswer : rowsWanted;
-  return behind(await collect(queue, filter, { cursor, limit: rowsWanted, most, rows: rowsWanted, body_limit: bodyLimit }, signal, (f) => report(behind(f))));
+  return behind(await collect(queue, filter, { cursor, order, limit: rowsWanted, most, rows: rowsWanted, body_limit: bodyLimit }, signal, (f) => report(behind(f))));
 }
 
 // atTime are the parts of a filter that the store finds without reading other messages.
@@ -66,7 +66,7 @@ export function Messages({ queue }: { queue: string }) {
   const filter = filterOf(query);
   const cursor = query.get("cursor") ?? undefined;
   const by = orders.find((o) => o.name === query.get("by"));
-  const wanted = new URLSearchParams([...query].filter(([name]) => name !== "by")).toString();
+  const wanted = new URLSearchParams([...[...query].filter(([name]) => name !== "by"), ["order", by?.all ?? ""]]).toString();
   const [found, setFound] = useState<Found>();
   const [problem, setProblem] = useState<Problem>();
   const [busy, setBusy] = useState(false);
@@ -83,7 +83,7 @@ export function Messages({ queue }: { queue: string }) {
       setExamined(f.examined);
       if (f.messages.length > 0) setFound(f); // until then what was found before stays
     };
-    find(queue, filter, cursor, stop.signal, report).then(
+    find(queue, filter, cursor, by?.all, stop.signal, report).then(
       (f) => (setFound(f), setProblem(undefined), setBusy(false), setSelected(new Set())),
       (error: unknown) => stop.signal.aborted || (setProblem(toProblem(error)), setBusy(false)),
     );
@@ -189,32 +189,34 @@ function Selection({ queue, filter, selected, found, done }: { queue: string; fi
   );
 }
 
-// orders are those in which the messages of a page can be shown. The store has them in the order of
-// their times, partition by partition; any other order of all messages would have to read them all.
+// orders are those in which messages can be shown. The server sorts all messages by time; any other
+// order would have to read them all, so it is one of the page.
 interface Order {
   name: string;
   column: "time" | "attempts" | "size";
   value: (m: Message) => number;
   descending: boolean;
+  all?: "asc" | "desc"; // the order of all messages, by which the server has sorted
 }
 
 const timeIn = (m: Message) => Date.parse(m.due ?? m.leased_until ?? m.died_at ?? m.ended_at ?? m.sent_at);
 const orders: readonly Order[] = [
-  { name: "time", column: "time", value: timeIn, descending: false },
-  { name: "-time", column: "time", value: timeIn, descending: true },
+  { name: "time", column: "time", value: timeIn, descending: false, all: "asc" },
+  { name: "-time", column: "time", value: timeIn, descending: true, all: "desc" },
   { name: "-attempts", column: "attempts", value: (m) => m.attempt, descending: true },
   { name: "attempts", column: "attempts", value: (m) => m.attempt, descending: false },
   { name: "-size", column: "size", value: (m) => m.body_size, descending: true },
   { name: "size", column: "size", value: (m) => m.body_size, descending: false },
 ];
 
-const sorted = (messages: Message[], by?: Order) => (by ? [...messages].sort((a, b) => (by.descending ? -1 : 1) * (by.value(a) - by.value(b))) : messages);
+const sorted = (messages: Message[], by?: Order) => (by && !by.all ? [...messages].sort((a, b) => (by.descending ? -1 : 1) * (by.value(a) - by.value(b))) : messages);
 
 // Sorter is the head of a column. It goes from the first order of the column to the second, and to none.
 function Sorter({ column, by }: { column: Order["column"]; by?: Order }) {
   const choices = orders.filter((o) => o.column === column);
-  const next = choices[choices.indexOf(by!) + 1]?.name;
-  return <button title="Sort the messages of this page" onClick={() => change({ by: next }, true)}>{column}{by?.column === column ? (by.descending ? " ↓" : " ↑") : ""}</button>;
+  const next = choices[choices.indexOf(by!) + 1];
+  const again = by?.all !== next?.all; // a cursor belongs to its order
+  return <button title={column === "time" ? "Sort all messages" : "Sort the messages of this page"} onClick={() => change({ by: next?.name, ...(again && { cursor: undefined }) }, true)}>{column}{by?.column === column ? (by.descending ? " ↓" : " ↑") : ""}</button>;
 }
 
 const sortOf = (column: Order["column"], by?: Order) => (by?.column === column ? (by.descending ? "descending" : "ascending") : undefined);
@@ -283,7 +285,7 @@ function Nothing({ queue, filter, found }: { queue: string; filter: Filter; foun
 }
 
 function Pager({ found, cursor, busy, by }: { found?: Found; cursor?: string; busy: boolean; by?: Order }) {
-  const order = by && (found?.next || cursor) ? `; only this page is sorted by ${by.column}` : "";
+  const order = by && !by.all && (found?.next || cursor) ? `; only this page is sorted by ${by.column}` : "";
   return (
     <div class="strip">
       <span class="muted grow" role="status">{busy ? "Reading…" : found ? plural(found.messages.length, "message") + order : ""}</span>
