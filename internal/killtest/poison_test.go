@@ -62,19 +62,23 @@ func exitOnPoison(ctx context.Context, d *dueq.Delivery) error {
 
 // hoard kills its process once many messages are leased, all but one of them unstarted. It kills it
 // after a while in any case, because messages that wait for a worker are released soon. A send to
-// another queue returns when the acks before it are on disk; those that Stats counts may not be.
+// another queue returns when the acks before it are on disk; those that Stats counts may not be. On
+// a busy machine a consumer may never have many unstarted messages: half-way through, a few are enough.
 func hoard(q, other *dueq.Queue) dueq.Handler {
-	const every, many = 50, 100
-	handled := 0
+	const every, many, few, late = 50, 100, 5, 2000
+	handled, enough := 0, many
 	return func(ctx context.Context, _ *dueq.Delivery) error {
 		if handled++; handled%every != 0 {
 			return nil
+		}
+		if handled > late {
+			enough = few
 		}
 		s, err := q.Stats(ctx)
 		for err == nil && s.Counters.Acked < int64(handled-1) { // until all started deliveries are settled
 			s, err = q.Stats(ctx)
 		}
-		if err != nil || s.Leased < many {
+		if err != nil || s.Leased < int64(enough) {
 			return err
 		}
 		if _, err := other.Send(ctx, dueq.Message{}); err != nil {
