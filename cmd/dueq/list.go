@@ -111,7 +111,8 @@ func newDead(a *app) *cobra.Command {
 		Use:   "dead --queue NAME",
 		Short: "List dead messages and why they failed",
 		Long: `List dead messages (out of attempts, or rejected) with their last failure, in each
-partition the oldest death first; --order desc has the latest first, over all partitions. "dueq redrive" makes them due again, "dueq purge --state dead --all" removes them.`,
+partition the oldest death first; --order desc has the latest first, over all partitions.
+"dueq redrive" makes them due again, "dueq purge --state dead --all" removes them.`,
 		Args: cobra.NoArgs,
 	}
 	f.addFlags(cmd)
