@@ -137,7 +137,7 @@ func TestOperator_AnswersFromHelp(t *testing.T) {
 	if text := s.answer(again, strings.Replace(commands[again], "NAME", "orders", 1)); text != "redriven 3\n" {
 		t.Errorf("%s: %q", again, text)
 	}
-	if text := s.answer(again, "dead --queue orders"); strings.Contains(text, "503") || !strings.Contains(text, "no such address") {
+	if text := s.answer(again, "dead --queue orders"); strings.Contains(text, "answer 503") || !strings.Contains(text, "no such address") {
 		t.Errorf("%s: dead are\n%s", again, text)
 	}
 	spread := map[string]bool{}
